@@ -1,0 +1,38 @@
+//! The words of Cofferdam as types, and the decisions that need nothing but their arguments.
+//!
+//! Main types: [`RunRequest`] (what was asked), [`RunState`] (where it stands), [`Policy`] (what the
+//! sandbox must enforce), [`Seal`] (what was measured to be in force), [`Event`] (one numbered fact)
+//! and [`Outcome`] (how an attempt ended).
+//!
+//! This crate does no I/O, starts no task and never reads the clock or a random source: times and
+//! random bits are arguments. That is what makes every decision here testable by value.
+
+mod event;
+mod ids;
+mod mask;
+mod outcome;
+mod policy;
+mod protocol;
+mod repo_url;
+mod retry;
+mod run;
+mod seal;
+mod walls;
+
+pub use event::{Event, EventType, NewEvent};
+pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
+pub use mask::{DEFAULT_MASK, Mask};
+pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit, conclude};
+pub use policy::{
+    Limits, LimitsRule, Mode, Mount, MountAccess, Network, Policy, UnknownMode, UnknownNetwork, WORKER_PIDS,
+    inside,
+};
+pub use protocol::{FromWorker, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line};
+pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
+pub use retry::{Decision, RetryPolicy, decide};
+pub use run::{AgentSetup, IllegalTransition, RunRequest, RunState, Source, Transition};
+pub use seal::{
+    Breach, CapabilitySets, CgroupFact, InsideLimits, InsideNetwork, InsideSeal, MountFact, NamespaceFact,
+    OutsideSeal, Seal, Tried,
+};
+pub use walls::{Wall, WallPlan};

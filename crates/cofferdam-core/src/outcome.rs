@@ -1,0 +1,274 @@
+//! How an attempt ended, and how that is concluded from the evidence.
+
+use serde::{Deserialize, Serialize};
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureClass {
+    /// The agent ended with a failure of its own: a non-zero exit status or a signal.
+    Agent,
+    /// The agent's program could not be started.
+    AgentMissing,
+    /// It needed more memory than it may have.
+    OutOfMemory,
+    /// It needed more processes than it may have.
+    PidsLimit,
+    /// It wrote more than it may.
+    DiskLimit,
+    /// It printed more than it may.
+    OutputLimit,
+    /// The workspace could not be prepared.
+    Workspace,
+    /// The sandbox could not be made.
+    Sandbox,
+    /// The policy cannot be enforced here.
+    Refused,
+    /// The measured seal was less than the policy asks for; the agent was never started.
+    Seal,
+    /// The worker ended without saying how: it crashed or was killed.
+    WorkerCrashed,
+    /// The process that ran the attempt died and took the sandbox with it.
+    Lost,
+    /// The agent ended, and what it left could not be collected.
+    Collect,
+}
+
+impl FailureClass {
+    /// Every class.
+    pub const ALL: [Self; 13] = [
+        Self::Agent,
+        Self::AgentMissing,
+        Self::OutOfMemory,
+        Self::PidsLimit,
+        Self::DiskLimit,
+        Self::OutputLimit,
+        Self::Workspace,
+        Self::Sandbox,
+        Self::Refused,
+        Self::Seal,
+        Self::WorkerCrashed,
+        Self::Lost,
+        Self::Collect,
+    ];
+
+    /// Whether the same attempt might end differently.
+    #[must_use]
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Self::Agent | Self::Sandbox | Self::WorkerCrashed | Self::Lost => true,
+            Self::AgentMissing
+            | Self::OutOfMemory
+            | Self::PidsLimit
+            | Self::DiskLimit
+            | Self::OutputLimit
+            | Self::Workspace
+            | Self::Refused
+            | Self::Seal
+            | Self::Collect => false,
+        }
+    }
+}
+
+/// How an attempt ended. There is no success without the worker's own last line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The agent ended with status 0.
+    Succeeded,
+    /// It did not.
+    Failed {
+        /// Why.
+        class: FailureClass,
+        /// The same for people.
+        message: String,
+        /// What to type or change, if anything helps.
+        hint: Option<String>,
+        /// The agent's exit status, if it had one.
+        exit_code: Option<i32>,
+    },
+    /// Somebody asked for it to end.
+    Cancelled,
+    /// Its time was up.
+    TimedOut {
+        /// How much it had.
+        timeout_ms: u64,
+    },
+}
+
+impl Outcome {
+    /// A failure without an exit status.
+    #[must_use]
+    pub fn failed(class: FailureClass, message: impl Into<String>) -> Self {
+        Self::Failed { class, message: message.into(), hint: None, exit_code: None }
+    }
+
+    /// A failure with what to do about it.
+    #[must_use]
+    pub fn failed_with_hint(
+        class: FailureClass,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::Failed { class, message: message.into(), hint: Some(hint.into()), exit_code: None }
+    }
+}
+
+/// How the agent's process ended, as the worker saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum AgentEnd {
+    /// It exited.
+    Exited {
+        /// Its status.
+        code: i32,
+    },
+    /// A signal ended it.
+    Signaled {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// It never started.
+    NotStarted {
+        /// Why, for people.
+        reason: String,
+    },
+    /// The worker was asked to end it.
+    Cancelled,
+    /// It printed more than it may, and the worker ended it.
+    OutputLimit,
+}
+
+/// Which limit the host saw the sandbox break.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitHit {
+    /// Memory, where no cgroup holds it.
+    Memory,
+    /// Bytes written.
+    Disk,
+}
+
+/// Why the sandbox's first process ended, as seen from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum ExitCause {
+    /// The worker exited.
+    Exited {
+        /// Its status.
+        code: i32,
+    },
+    /// A signal ended the worker.
+    Signaled {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// The wall clock ran out.
+    Deadline,
+    /// A limit that the host watches was broken.
+    Limit {
+        /// Which.
+        hit: LimitHit,
+    },
+    /// The process that the sandbox was attached to is gone.
+    OwnerGone,
+    /// The host ended it on request.
+    Killed,
+    /// Whatever watched it died as well: how it ended is not known.
+    Unknown,
+}
+
+/// What the outside knows of a sandbox that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxExit {
+    /// Why it ended.
+    #[serde(flatten)]
+    pub cause: ExitCause,
+    /// How many of its processes the kernel killed for want of memory.
+    pub oom_kills: u64,
+    /// How often the kernel refused it a process.
+    pub pids_refused: u64,
+}
+
+impl SandboxExit {
+    /// An end of which nothing is known.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self { cause: ExitCause::Unknown, oom_kills: 0, pids_refused: 0 }
+    }
+}
+
+/// Concludes how an attempt ended: from what the outside saw first, then from the worker's last line.
+///
+/// A cancel that arrived after the agent had ended by itself changes nothing: the agent's own end is
+/// what happened.
+#[must_use]
+pub fn conclude(
+    worker: Option<&AgentEnd>,
+    outside: &SandboxExit,
+    cancel_requested: bool,
+    timeout_ms: u64,
+) -> Outcome {
+    use FailureClass as Class;
+    let finished_by_itself = matches!(worker, Some(AgentEnd::Exited { .. } | AgentEnd::Signaled { .. }));
+    match outside.cause {
+        ExitCause::Deadline if !finished_by_itself => return Outcome::TimedOut { timeout_ms },
+        ExitCause::Limit { hit: LimitHit::Disk } => {
+            return Outcome::failed(Class::DiskLimit, "the agent wrote more than its limit");
+        }
+        ExitCause::Limit { hit: LimitHit::Memory } => {
+            return Outcome::failed(Class::OutOfMemory, "the agent used more memory than its limit");
+        }
+        ExitCause::OwnerGone => {
+            return Outcome::failed(Class::Lost, "the process that the run was attached to ended");
+        }
+        _ => {}
+    }
+    match worker {
+        Some(AgentEnd::Exited { code: 0 }) => Outcome::Succeeded,
+        Some(AgentEnd::Cancelled) if cancel_requested => Outcome::Cancelled,
+        Some(AgentEnd::OutputLimit) => {
+            Outcome::failed(Class::OutputLimit, "the agent printed more than its limit")
+        }
+        Some(AgentEnd::NotStarted { reason }) => Outcome::failed(Class::AgentMissing, reason.clone()),
+        ended => failure(ended, outside, cancel_requested),
+    }
+}
+
+fn failure(worker: Option<&AgentEnd>, outside: &SandboxExit, cancel_requested: bool) -> Outcome {
+    use FailureClass as Class;
+    let exit_code = match worker {
+        Some(AgentEnd::Exited { code }) => Some(*code),
+        _ => None,
+    };
+    let failed = |class, message: String| Outcome::Failed { class, message, hint: None, exit_code };
+    if worker.is_none() && cancel_requested {
+        return Outcome::Cancelled;
+    }
+    if outside.oom_kills > 0 {
+        return failed(Class::OutOfMemory, "the agent needed more memory than its limit".to_owned());
+    }
+    if outside.pids_refused > 0 {
+        return failed(Class::PidsLimit, "the agent needed more processes than its limit".to_owned());
+    }
+    match worker {
+        Some(AgentEnd::Exited { code }) => {
+            failed(Class::Agent, format!("the agent exited with status {code}"))
+        }
+        Some(AgentEnd::Signaled { signal }) => {
+            failed(Class::Agent, format!("the agent was ended by signal {signal}"))
+        }
+        _ => failed(Class::WorkerCrashed, crash_message(outside)),
+    }
+}
+
+fn crash_message(outside: &SandboxExit) -> String {
+    match outside.cause {
+        ExitCause::Signaled { signal } => format!("the worker was ended by signal {signal}"),
+        ExitCause::Exited { code } => {
+            format!("the worker exited with status {code} without saying how the agent ended")
+        }
+        ExitCause::Killed => "the sandbox was ended from outside".to_owned(),
+        _ => "the sandbox ended, and nothing is left that saw how".to_owned(),
+    }
+}

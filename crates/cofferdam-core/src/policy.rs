@@ -1,0 +1,218 @@
+//! What a sandbox must enforce. A policy is pinned to its run when the run is accepted: a retry uses
+//! the recorded one, not today's settings.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::mask::Mask;
+
+/// Paths that are the same inside every sandbox.
+pub mod inside {
+    /// Where the repository is.
+    pub const WORKSPACE: &str = "/workspace";
+    /// The private home of the agent.
+    pub const HOME: &str = "/home/worker";
+    /// Private scratch space.
+    pub const TMP: &str = "/tmp";
+    /// Shared memory.
+    pub const SHM: &str = "/dev/shm";
+    /// Our own folder: the binary and the canary.
+    pub const RUN: &str = "/run/cofferdam";
+    /// Our binary.
+    pub const BINARY: &str = "/run/cofferdam/cofferdam";
+    /// A folder that the mount table and the file modes leave writable and that only Landlock closes.
+    /// A probe that can write here has measured that Landlock is not in force.
+    pub const CANARY: &str = "/run/cofferdam/canary";
+    /// The user and group id of the agent inside; never 0.
+    pub const UID: u32 = 1000;
+    /// The user name inside.
+    pub const USER: &str = "worker";
+}
+
+/// Processes of ours that a sandbox's count includes: the worker and one that it is starting.
+pub const WORKER_PIDS: u64 = 2;
+
+/// Which backend makes the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// No isolation at all.
+    Host,
+    /// Linux namespaces, made by this binary.
+    Native,
+}
+
+impl Mode {
+    /// Whether this mode puts a wall around the agent.
+    #[must_use]
+    pub fn is_sandboxed(self) -> bool {
+        match self {
+            Self::Host => false,
+            Self::Native => true,
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "host",
+            Self::Native => "native",
+        })
+    }
+}
+
+/// A mode that does not exist is an error and never a default.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown mode `{0}` (use `native` or `host`)")]
+pub struct UnknownMode(String);
+
+impl FromStr for Mode {
+    type Err = UnknownMode;
+
+    fn from_str(text: &str) -> Result<Self, UnknownMode> {
+        match text {
+            "host" => Ok(Self::Host),
+            "native" => Ok(Self::Native),
+            _ => Err(UnknownMode(text.to_owned())),
+        }
+    }
+}
+
+/// What the agent can reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// Loopback of its own, and nothing else.
+    None,
+    /// The backend's network.
+    Open,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Open => "open",
+        })
+    }
+}
+
+/// A network mode that does not exist is an error and never a default.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown network `{0}` (use `none` or `open`)")]
+pub struct UnknownNetwork(String);
+
+impl FromStr for Network {
+    type Err = UnknownNetwork;
+
+    fn from_str(text: &str) -> Result<Self, UnknownNetwork> {
+        match text {
+            "none" => Ok(Self::None),
+            "open" => Ok(Self::Open),
+            _ => Err(UnknownNetwork(text.to_owned())),
+        }
+    }
+}
+
+/// How much an agent may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Memory of all its processes together.
+    pub memory_bytes: u64,
+    /// Processor time per second, in thousandths of one processor.
+    pub cpus_milli: u32,
+    /// Processes and threads.
+    pub pids: u32,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// What it may print, stdout and stderr together.
+    pub output_bytes: u64,
+    /// What it may write to the workspace, its home and `/tmp` together.
+    pub workspace_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 2 << 30,
+            cpus_milli: 1000,
+            pids: 256,
+            open_files: 4096,
+            output_bytes: 64 << 20,
+            workspace_bytes: 10 << 30,
+        }
+    }
+}
+
+/// What happens where this machine cannot hold the agent to its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitsRule {
+    /// The run is refused.
+    Required,
+    /// The run goes on, and its seal says that the limits are best effort.
+    BestEffort,
+}
+
+/// Whether a mounted path may be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MountAccess {
+    /// Read only.
+    Ro,
+    /// Read and write.
+    Rw,
+}
+
+/// A path of the host that the caller put into the sandbox, at the same path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Absolute, without symlinks.
+    pub path: PathBuf,
+    /// Whether it may be written.
+    pub access: MountAccess,
+}
+
+/// What the sandbox of a run must enforce.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// Which backend.
+    pub mode: Mode,
+    /// What it can reach.
+    pub network: Network,
+    /// How much it may use.
+    pub limits: Limits,
+    /// Whether the limits may be best effort.
+    pub limits_rule: LimitsRule,
+    /// Names of the caller's variables that are passed on. Values are read when the attempt starts and
+    /// are never stored.
+    pub env: Vec<String>,
+    /// Paths of the host that are visible inside.
+    pub mounts: Vec<Mount>,
+    /// Which files of the workspace are hidden.
+    pub mask: Mask,
+    /// Wall clock of one attempt, from the start of its worker.
+    pub timeout_ms: u64,
+    /// How long an agent has between being asked to stop and being killed.
+    pub grace_ms: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Native,
+            network: Network::None,
+            limits: Limits::default(),
+            limits_rule: LimitsRule::Required,
+            env: Vec::new(),
+            mounts: Vec::new(),
+            mask: Mask::default(),
+            timeout_ms: 600_000,
+            grace_ms: 1_500,
+        }
+    }
+}

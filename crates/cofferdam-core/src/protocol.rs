@@ -1,0 +1,129 @@
+//! The worker's protocol: one JSON object a line on its stdin and stdout.
+//!
+//! In: the job, then `start` once the seal was accepted, then messages and at last `cancel` or `end`.
+//! Out: numbered lines, the last of which is `worker.exited`. An output that ends without it is a
+//! crash and never a success.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::AttemptRef;
+use crate::outcome::AgentEnd;
+use crate::run::AgentSetup;
+use crate::walls::WallPlan;
+
+/// The longest text of one event. What is longer is cut there, and the rest follows as
+/// [`worker_line::OUTPUT_REST`] lines, which go to the transcript alone.
+pub const MAX_EVENT_TEXT: usize = 1 << 20;
+
+/// Types of worker lines that are not event types themselves.
+pub mod worker_line {
+    /// The worker runs; nothing was started yet.
+    pub const STARTED: &str = "worker.started";
+    /// The measured seal; data is an `InsideSeal`.
+    pub const SEAL: &str = "worker.seal";
+    /// More of a line that was cut: `{"stream", "text"}` or `{"stream", "base64"}`, and `"last": true`
+    /// at its end.
+    pub const OUTPUT_REST: &str = "worker.output_rest";
+    /// The last line; data is a `WorkerExited`.
+    pub const EXITED: &str = "worker.exited";
+}
+
+/// What the worker is told to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Which attempt this is. A second job line of the same attempt is ignored, so that a host that
+    /// does not know whether its first one arrived can repeat it.
+    pub attempt: AttemptRef,
+    /// The agent.
+    pub agent: AgentSetup,
+    /// Where the agent starts.
+    pub working_directory: String,
+    /// The agent's whole environment.
+    pub env: BTreeMap<String, String>,
+    /// The walls around the agent and all its children.
+    pub walls: WallPlan,
+    /// Paths that the probe tries to write, besides every mount point.
+    pub probe_paths: Vec<String>,
+    /// What the agent may print.
+    pub output_bytes: u64,
+    /// How long the agent has to end when its time is up.
+    pub grace_ms: u64,
+}
+
+/// A line to the worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToWorker {
+    /// Measure the seal for this job, report it, and wait.
+    Job(Box<Job>),
+    /// The seal was accepted: start the agent. Repeating it changes nothing.
+    Start,
+    /// A message for the agent.
+    Message {
+        /// The receipt's id.
+        id: String,
+        /// `steer`, `follow_up` or `interrupt`.
+        kind: String,
+        /// What is said.
+        content: String,
+    },
+    /// Ask the agent to end, and kill it after the grace.
+    Cancel {
+        /// How long it has.
+        grace_ms: u64,
+    },
+    /// No more messages will come. End-of-file does not say that, because not every transport can
+    /// half-close.
+    End,
+}
+
+/// A line of the worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FromWorker {
+    /// Version of the protocol.
+    pub v: u32,
+    /// Counts from 1.
+    pub seq: u64,
+    /// Milliseconds since the epoch.
+    pub at: u64,
+    /// An event type, or one of [`worker_line`].
+    #[serde(rename = "type")]
+    pub line_type: String,
+    /// The content.
+    pub data: Value,
+}
+
+/// Why a line is not the worker's.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// Not JSON, or not of this shape.
+    #[error("not a line of the worker protocol")]
+    Malformed(#[from] serde_json::Error),
+    /// Another version.
+    #[error("worker protocol version {0} is not supported (expected version 1)")]
+    Version(u32),
+}
+
+impl FromWorker {
+    /// The version that this code speaks.
+    pub const VERSION: u32 = 1;
+
+    /// Reads one line.
+    ///
+    /// # Errors
+    /// [`LineError`] if it is not a line of this protocol and version.
+    pub fn parse(line: &str) -> Result<Self, LineError> {
+        let parsed: Self = serde_json::from_str(line)?;
+        if parsed.v == Self::VERSION { Ok(parsed) } else { Err(LineError::Version(parsed.v)) }
+    }
+}
+
+/// The data of the last line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerExited {
+    /// How the agent ended.
+    pub end: AgentEnd,
+}

@@ -1,0 +1,179 @@
+//! One request to do work, and the state it is in. The request never changes; the state does.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{NodeId, RunId};
+use crate::outcome::Outcome;
+use crate::policy::Policy;
+use crate::repo_url::RepoUrl;
+use crate::retry::RetryPolicy;
+
+/// Where the workspace comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Source {
+    /// Nothing: an empty folder.
+    Empty,
+    /// A repository on this machine, as it is now, uncommitted changes included.
+    Local {
+        /// Absolute path of the work tree's root, without symlinks.
+        path: PathBuf,
+    },
+    /// A commit of a repository that is fetched.
+    Git {
+        /// Where it is fetched from.
+        url: RepoUrl,
+        /// Branch, tag or commit; the remote's default branch without one.
+        reference: Option<String>,
+    },
+}
+
+/// A named setup of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "provider", rename_all = "snake_case")]
+pub enum AgentSetup {
+    /// Any program. It is started as it is, never through a shell.
+    Command {
+        /// Program and arguments; not empty.
+        argv: Vec<String>,
+    },
+}
+
+/// One request to do work. Whoever holds one holds a valid one: it is checked where it is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRequest {
+    /// Its name.
+    pub id: RunId,
+    /// Where the workspace comes from.
+    pub source: Source,
+    /// What works on it.
+    pub agent: AgentSetup,
+    /// What the sandbox enforces, for every attempt.
+    pub policy: Policy,
+    /// How often and when it is tried again.
+    pub retry: RetryPolicy,
+    /// Set for `cofferdam run`: this process alone may claim the run, since its terminal is where the
+    /// run belongs.
+    pub claimable_by: Option<NodeId>,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Waits for a node, for the first time or again.
+    Queued,
+    /// An attempt is under way.
+    Running,
+    /// Final: the agent ended well.
+    Succeeded,
+    /// Final: it did not.
+    Failed,
+    /// Final: somebody ended it.
+    Cancelled,
+    /// Final: its time was up.
+    TimedOut,
+}
+
+impl RunState {
+    /// Every state.
+    pub const ALL: [Self; 6] =
+        [Self::Queued, Self::Running, Self::Succeeded, Self::Failed, Self::Cancelled, Self::TimedOut];
+
+    /// Whether nothing can change it any more.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Queued | Self::Running => false,
+            Self::Succeeded | Self::Failed | Self::Cancelled | Self::TimedOut => true,
+        }
+    }
+
+    /// The name on the wire and in the store.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed_out",
+        }
+    }
+
+    /// The state of this name, if there is one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == text)
+    }
+
+    /// The state after a transition.
+    ///
+    /// # Errors
+    /// [`IllegalTransition`] where the machine has no such edge; a final state has none at all.
+    pub fn after(self, transition: &Transition) -> Result<Self, IllegalTransition> {
+        match (self, transition) {
+            (Self::Queued, Transition::Claim) | (Self::Running, Transition::Adopt) => Ok(Self::Running),
+            (Self::Running, Transition::Retry) => Ok(Self::Queued),
+            (Self::Queued, Transition::CancelQueued) => Ok(Self::Cancelled),
+            (Self::Running, Transition::Finish(outcome)) => Ok(Self::from(outcome)),
+            _ => Err(IllegalTransition { from: self, transition: transition.name() }),
+        }
+    }
+}
+
+impl From<&Outcome> for RunState {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Succeeded => Self::Succeeded,
+            Outcome::Failed { .. } => Self::Failed,
+            Outcome::Cancelled => Self::Cancelled,
+            Outcome::TimedOut { .. } => Self::TimedOut,
+        }
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What can happen to a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transition {
+    /// A node takes it: a new attempt.
+    Claim,
+    /// A node takes over the same attempt after a restart.
+    Adopt,
+    /// The attempt failed and another one will follow.
+    Retry,
+    /// It was cancelled before anybody took it.
+    CancelQueued,
+    /// The last attempt ended.
+    Finish(Outcome),
+}
+
+impl Transition {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Adopt => "adopt",
+            Self::Retry => "retry",
+            Self::CancelQueued => "cancel_queued",
+            Self::Finish(_) => "finish",
+        }
+    }
+}
+
+/// A change that the state machine does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a {from} run cannot {transition}")]
+pub struct IllegalTransition {
+    from: RunState,
+    transition: &'static str,
+}

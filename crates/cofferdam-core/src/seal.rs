@@ -1,0 +1,302 @@
+//! What was measured to be in force, and where that is less than the policy asks for.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{LimitsRule, Mode, MountAccess, Network, Policy, inside};
+use crate::walls::Wall;
+
+/// What was in force around one attempt, measured before its agent started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seal {
+    /// The backend that made the sandbox.
+    pub mode: Mode,
+    /// What a probe, started exactly as the agent will be, found.
+    pub inside: InsideSeal,
+    /// What only the outside can know.
+    pub outside: OutsideSeal,
+    /// Files of the workspace that are hidden, as paths from its root.
+    pub hidden: Vec<String>,
+    /// Git configuration files that are shown without their credentials.
+    pub stripped: Vec<String>,
+}
+
+/// How an attempt of the probe ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tried {
+    /// It worked.
+    Worked,
+    /// The kernel refused it with this error's name, such as `EPERM`.
+    Refused(String),
+}
+
+/// The capability sets of a process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapabilitySets {
+    /// CapEff.
+    pub effective: u64,
+    /// CapPrm.
+    pub permitted: u64,
+    /// CapInh.
+    pub inheritable: u64,
+    /// CapBnd.
+    pub bounding: u64,
+    /// CapAmb.
+    pub ambient: u64,
+}
+
+impl CapabilitySets {
+    fn are_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One line of the mount table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountFact {
+    /// Where.
+    pub target: String,
+    /// The file system's type.
+    pub fs_type: String,
+    /// Whether the mount is read-only.
+    pub read_only: bool,
+}
+
+/// Limits that a process can read of itself. `None` is unlimited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InsideLimits {
+    /// RLIMIT_NOFILE, hard.
+    pub open_files: Option<u64>,
+    /// RLIMIT_NPROC, hard.
+    pub processes: Option<u64>,
+    /// RLIMIT_FSIZE, hard.
+    pub file_bytes: Option<u64>,
+    /// RLIMIT_CORE, hard.
+    pub core_bytes: Option<u64>,
+}
+
+/// What the probe can reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InsideNetwork {
+    /// The network interfaces that it sees.
+    pub interfaces: Vec<String>,
+    /// Whether it has a way to an IPv4 address that is not its own (no packet is sent).
+    pub ipv4: Tried,
+    /// The same for IPv6.
+    pub ipv6: Tried,
+}
+
+/// What the probe found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InsideSeal {
+    /// Its user id, as it sees it.
+    pub uid: u32,
+    /// Its group id, as it sees it.
+    pub gid: u32,
+    /// Its capabilities.
+    pub capabilities: CapabilitySets,
+    /// Whether no-new-privileges is set.
+    pub no_new_privileges: bool,
+    /// The kernel's number: 0 none, 2 filter.
+    pub seccomp_mode: u32,
+    /// System calls that no agent needs, by trying them.
+    pub system_calls: BTreeMap<String, Tried>,
+    /// The newest Landlock version that this kernel has; 0 for none.
+    pub landlock_abi: u32,
+    /// The mount table.
+    pub mounts: Vec<MountFact>,
+    /// Every folder that a file could be made in, of all mount points and the paths it was told to try.
+    pub writable: Vec<String>,
+    /// How many processes it sees.
+    pub visible_processes: u32,
+    /// Its own limits.
+    pub limits: InsideLimits,
+    /// What it can reach.
+    pub network: InsideNetwork,
+}
+
+/// A namespace of the sandbox beside the host's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamespaceFact {
+    /// The sandbox's.
+    pub sandbox: u64,
+    /// That of the process that made it.
+    pub host: u64,
+}
+
+/// Limits as they were read back from the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupFact {
+    /// 1 or 2.
+    pub version: u32,
+    /// The group's path.
+    pub path: String,
+    /// Memory.
+    pub memory_bytes: Option<u64>,
+    /// Processor time.
+    pub cpus_milli: Option<u32>,
+    /// Processes and threads.
+    pub pids: Option<u64>,
+}
+
+/// What only the outside can know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutsideSeal {
+    /// By kind: `user`, `mnt`, `pid`, `net`, `ipc`, `uts`, `cgroup`.
+    pub namespaces: BTreeMap<String, NamespaceFact>,
+    /// The user id as the host sees it.
+    pub host_uid: u32,
+    /// The group that holds the limits; `None` where this machine gives us none.
+    pub cgroup: Option<CgroupFact>,
+    /// What stands in for the group, or why there is none, for people.
+    pub limits_note: Option<String>,
+    /// Whether bytes written are watched, and their limit.
+    pub workspace_bytes: Option<u64>,
+}
+
+/// A place where the measured seal is less than the policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{}: expected {expected}, measured {measured}", wall.name())]
+pub struct Breach {
+    /// The wall that does not stand.
+    pub wall: Wall,
+    /// What the policy asks for.
+    pub expected: String,
+    /// What was found.
+    pub measured: String,
+}
+
+/// The kinds of namespace that a sealed sandbox does not share with the host. The network's is apart,
+/// since the policy may leave it open.
+const NAMESPACES: [&str; 6] = ["user", "mnt", "pid", "ipc", "uts", "cgroup"];
+
+/// Memory is accounted in pages and processor time in microseconds, so that a limit read back may be a
+/// little below what was written, and is never above.
+const PAGE: u64 = 1 << 16;
+
+impl Seal {
+    /// Every place where this seal is less than `policy` asks for. Empty means: sealed.
+    #[must_use]
+    pub fn breaches(&self, policy: &Policy) -> Vec<Breach> {
+        let mut found = Breaches(Vec::new());
+        found.unless(self.mode == policy.mode, Wall::Namespaces, policy.mode, self.mode);
+        if policy.mode.is_sandboxed() {
+            self.check_identity(&mut found);
+            self.check_namespaces(policy, &mut found);
+            self.check_files(policy, &mut found);
+            self.check_limits(policy, &mut found);
+        }
+        found.0
+    }
+
+    fn check_identity(&self, found: &mut Breaches) {
+        let own = &self.inside;
+        found.unless(own.uid != 0 && own.gid != 0, Wall::User, "not root inside", own.uid);
+        found.unless(self.outside.host_uid != 0, Wall::User, "not root outside", self.outside.host_uid);
+        let sets = &own.capabilities;
+        found.unless(sets.are_empty(), Wall::Capabilities, "none", format!("{sets:x?}"));
+        found.unless(own.no_new_privileges, Wall::NoNewPrivileges, "set", "not set");
+        found.unless(own.seccomp_mode == 2, Wall::Seccomp, "mode 2", format!("mode {}", own.seccomp_mode));
+        found.unless(!own.system_calls.is_empty(), Wall::Seccomp, "system calls tried", "none tried");
+        for (call, tried) in &own.system_calls {
+            found.unless(*tried != Tried::Worked, Wall::Seccomp, format!("{call} refused"), "it worked");
+        }
+    }
+
+    fn check_namespaces(&self, policy: &Policy, found: &mut Breaches) {
+        let apart = |kind: &str| {
+            self.outside
+                .namespaces
+                .get(kind)
+                .is_some_and(|fact| fact.sandbox != fact.host && fact.sandbox != 0)
+        };
+        for kind in NAMESPACES {
+            found.unless(
+                apart(kind),
+                Wall::Namespaces,
+                format!("a {kind} namespace of its own"),
+                "the host's",
+            );
+        }
+        if policy.network == Network::None {
+            let network = &self.inside.network;
+            found.unless(apart("net"), Wall::Network, "a network namespace of its own", "the host's");
+            let alone = network.interfaces.iter().all(|name| name == "lo");
+            found.unless(alone, Wall::Network, "only loopback", network.interfaces.join(", "));
+            for (family, tried) in [("IPv4", &network.ipv4), ("IPv6", &network.ipv6)] {
+                found.unless(
+                    *tried != Tried::Worked,
+                    Wall::Network,
+                    format!("no way out by {family}"),
+                    "one",
+                );
+            }
+        }
+    }
+
+    fn check_files(&self, policy: &Policy, found: &mut Breaches) {
+        let allowed = |path: &str| {
+            [inside::WORKSPACE, inside::HOME, inside::TMP, inside::SHM].contains(&path)
+                || policy.mounts.iter().any(|m| m.access == MountAccess::Rw && m.path.as_os_str() == path)
+        };
+        for path in &self.inside.writable {
+            let wall = if path == inside::CANARY { Wall::Landlock } else { Wall::Mounts };
+            found.unless(allowed(path), wall, format!("{path} closed to writing"), "it could be written");
+        }
+        let abi = self.inside.landlock_abi;
+        found.unless(abi > 0, Wall::Landlock, "Landlock in this kernel", "none");
+        // The canary proves Landlock only if nothing else closes it: it must be mounted, and read-write.
+        let canary = self.inside.mounts.iter().find(|mount| mount.target == inside::CANARY);
+        let open = canary.is_some_and(|mount| !mount.read_only);
+        found.unless(open, Wall::Landlock, "a canary that only Landlock closes", "none");
+        let root = self.inside.mounts.iter().find(|mount| mount.target == "/");
+        found.unless(root.is_some_and(|m| m.read_only), Wall::Mounts, "a read-only root", "a writable one");
+    }
+
+    fn check_limits(&self, policy: &Policy, found: &mut Breaches) {
+        let limits = &policy.limits;
+        let own = &self.inside.limits;
+        let show = |value: Option<u64>| value.map_or("unlimited".to_owned(), |v| v.to_string());
+        let held = |value: Option<u64>, most: u64| value.is_some_and(|v| v <= most);
+        let files = own.open_files;
+        found.unless(held(files, limits.open_files), Wall::Limits, "open files held", show(files));
+        found.unless(held(own.core_bytes, 0), Wall::Limits, "no core dumps", show(own.core_bytes));
+        let disk = self.outside.workspace_bytes;
+        found.unless(held(disk, limits.workspace_bytes), Wall::Limits, "bytes written watched", show(disk));
+        match &self.outside.cgroup {
+            Some(group) => {
+                let memory = group.memory_bytes;
+                let cpus = group.cpus_milli.map(u64::from);
+                let pids = group.pids;
+                let most_pids = u64::from(limits.pids) + crate::policy::WORKER_PIDS;
+                found.unless(
+                    held(memory, limits.memory_bytes + PAGE),
+                    Wall::Limits,
+                    "memory held",
+                    show(memory),
+                );
+                found.unless(
+                    held(cpus, limits.cpus_milli.into()),
+                    Wall::Limits,
+                    "processor held",
+                    show(cpus),
+                );
+                found.unless(held(pids, most_pids), Wall::Limits, "processes held", show(pids));
+            }
+            None if policy.limits_rule == LimitsRule::BestEffort => {}
+            None => found.unless(false, Wall::Limits, "a cgroup", "none"),
+        }
+    }
+}
+
+struct Breaches(Vec<Breach>);
+
+impl Breaches {
+    fn unless(&mut self, holds: bool, wall: Wall, expected: impl ToString, measured: impl ToString) {
+        if !holds {
+            self.0.push(Breach { wall, expected: expected.to_string(), measured: measured.to_string() });
+        }
+    }
+}

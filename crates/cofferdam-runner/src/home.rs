@@ -1,0 +1,71 @@
+//! The state folder: where everything is that must outlive a process.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The state folder (`~/.cofferdam`, or `COFFERDAM_HOME`), closed to everybody else.
+#[derive(Debug, Clone)]
+pub struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    /// Opens the state folder, making it if it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be made or closed to others.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        let make = |path: &Path| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+        make(root)?;
+        let root = root.canonicalize()?;
+        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o700))?;
+        let home = Self { root };
+        for folder in [home.sandboxes(), home.runs(), home.mirrors(), home.checkouts(), home.nodes()] {
+            make(&folder)?;
+        }
+        Ok(home)
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> PathBuf {
+        self.root.join("cofferdam.db")
+    }
+
+    /// A folder per sandbox that has not been destroyed.
+    #[must_use]
+    pub fn sandboxes(&self) -> PathBuf {
+        self.root.join("sandboxes")
+    }
+
+    /// A folder per run with its artifacts.
+    #[must_use]
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// A bare mirror per address.
+    #[must_use]
+    pub fn mirrors(&self) -> PathBuf {
+        self.root.join("mirrors")
+    }
+
+    /// A pristine checkout per address and commit.
+    #[must_use]
+    pub fn checkouts(&self) -> PathBuf {
+        self.root.join("checkouts")
+    }
+
+    /// A lock and a wake socket per process that claims runs.
+    #[must_use]
+    pub fn nodes(&self) -> PathBuf {
+        self.root.join("nodes")
+    }
+}

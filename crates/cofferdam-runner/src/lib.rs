@@ -1,0 +1,10 @@
+//! Runs attempts: claims a run, prepares its workspace, makes its sandbox, records what happens, collects
+//! what it leaves, and finishes it. `execute` is the straight line; read it first.
+//!
+//! The runner meets the API in the store and nowhere else.
+
+mod attached;
+mod home;
+
+pub use attached::{Cancel, Progress, RunError, RunReport, Stage, run_attached};
+pub use home::Home;

@@ -1,0 +1,242 @@
+//! The seam between the runner and whatever makes sandboxes.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cofferdam_core::{Mode, OutsideSeal, Policy, SandboxExit, SandboxId, WallPlan};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Makes sandboxes of one mode.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// The mode that this backend is.
+    fn mode(&self) -> Mode;
+
+    /// What this machine lacks for it, and what to type. Empty means: a run would start.
+    async fn check(&self) -> Vec<Finding>;
+
+    /// Refuses a policy that this backend cannot enforce on this machine. It never weakens one.
+    ///
+    /// # Errors
+    /// [`Refusal`] names what cannot be enforced.
+    fn validate(&self, policy: &Policy) -> Result<(), Refusal>;
+
+    /// The walls that the worker is to put around the agent, on top of the sandbox's own.
+    fn wall_plan(&self, policy: &Policy) -> WallPlan;
+
+    /// The variables that every agent of this backend gets, from the caller's and of our own.
+    fn base_env(&self) -> std::collections::BTreeMap<String, String>;
+
+    /// The folder inside that holds the workspace.
+    fn working_directory(&self, spec: &SandboxSpec) -> String;
+
+    /// Makes the sandbox and starts the worker in it.
+    ///
+    /// # Errors
+    /// [`CreateError`]; nothing is left behind then.
+    async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError>;
+
+    /// Every sandbox of this backend that has left anything on this machine, dead or alive.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the record of them cannot be read.
+    async fn list(&self) -> Result<Vec<SandboxId>, OpenError>;
+
+    /// A sandbox that was made earlier, by this process or by a former one.
+    ///
+    /// # Errors
+    /// [`OpenError::NotFound`] if nothing is left of it.
+    async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError>;
+}
+
+/// The sealed place of one attempt.
+#[async_trait]
+pub trait Sandbox: Send + Sync {
+    /// Its name.
+    fn id(&self) -> &SandboxId;
+
+    /// What only the outside can know of its seal.
+    ///
+    /// # Errors
+    /// [`OpenError`] if it was not recorded, or the sandbox ended before it could be.
+    async fn measure(&self) -> Result<OutsideSeal, OpenError>;
+
+    /// The worker's stdio, from its beginning, however often this is called.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the worker's output cannot be read.
+    async fn attach(&self) -> Result<Process, OpenError>;
+
+    /// Waits until no process of it lives, and says how it ended.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the record of its end cannot be read.
+    async fn wait(&self) -> Result<SandboxExit, OpenError>;
+
+    /// Kills every process of it: by sandbox, not by client.
+    ///
+    /// # Errors
+    /// [`OpenError`] if something of it could not be killed.
+    async fn kill(&self) -> Result<(), OpenError>;
+
+    /// What the agent wrote: the overlay's upper folder, or the workspace itself.
+    fn layers(&self) -> &Layers;
+
+    /// Kills what lives and removes what is left. Doing it twice is fine.
+    ///
+    /// # Errors
+    /// [`OpenError`] if something stays behind.
+    async fn destroy(&self) -> Result<(), OpenError>;
+}
+
+/// The worker's stdio.
+pub struct Process {
+    /// Where lines to the worker are written. Dropping it does not end the worker.
+    pub stdin: Pin<Box<dyn AsyncWrite + Send>>,
+    /// Everything the worker has written and will write; ends when the sandbox has ended.
+    pub stdout: Pin<Box<dyn AsyncRead + Send>>,
+}
+
+/// Whether a sandbox outlives the process that made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    /// It dies with that process, however that dies.
+    Attached,
+    /// It goes on, and can be opened again.
+    Detached,
+}
+
+/// The folder that the agent works on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Workspace {
+    /// Read-only layers, the topmost first; what the agent writes goes to a layer of its own.
+    Overlay {
+        /// Folders on the host.
+        layers: Vec<PathBuf>,
+    },
+    /// A folder that belongs to the attempt and is written directly.
+    Folder {
+        /// On the host.
+        path: PathBuf,
+    },
+}
+
+/// Where the files of an attempt are, on the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Layers {
+    /// Read-only layers, the topmost first, and what the agent wrote over them.
+    Overlay {
+        /// Folders as they were given.
+        lower: Vec<PathBuf>,
+        /// Overlay layer with what was written; whiteouts are character devices 0:0.
+        upper: PathBuf,
+    },
+    /// The folder itself.
+    Folder {
+        /// On the host.
+        path: PathBuf,
+    },
+}
+
+/// What a sandbox is made from.
+#[derive(Debug, Clone)]
+pub struct SandboxSpec {
+    /// Its name.
+    pub id: SandboxId,
+    /// What it enforces.
+    pub policy: Policy,
+    /// The repository.
+    pub workspace: Workspace,
+    /// More folders that the repository's own git needs at the paths where they are on the host: the
+    /// common git folder of a linked worktree. Written through an overlay, like the workspace.
+    pub companions: Vec<PathBuf>,
+    /// Folders that must be visible, read-only, at the same path: object stores that the repository
+    /// borrows from.
+    pub read_only: Vec<PathBuf>,
+    /// Where the workspace is on the host. Absolute paths that were written into it (virtual
+    /// environments, build folders) go on working through a link from there to the workspace.
+    pub alias: Option<PathBuf>,
+    /// Whether it outlives the process that makes it.
+    pub attachment: Attachment,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// No run would start.
+    Blocks,
+    /// Runs start with less than there could be.
+    Weakens,
+}
+
+/// Something that this machine lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is missing.
+    pub problem: String,
+    /// What to type.
+    pub remedy: String,
+}
+
+/// A policy that cannot be enforced.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct Refusal {
+    /// What cannot be enforced, and why.
+    pub problem: String,
+    /// What to type.
+    pub remedy: String,
+}
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// This machine does not allow it; trying again will not help.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The disk is full.
+    #[error("no space left for the sandbox {id}")]
+    DiskFull {
+        /// Which.
+        id: SandboxId,
+    },
+    /// Anything else.
+    #[error("failed to create sandbox {id}: {message}")]
+    Failed {
+        /// Which.
+        id: SandboxId,
+        /// What went wrong, with the step that it happened in.
+        message: String,
+    },
+    /// It did not come up in time.
+    #[error("sandbox {id} did not start within {} s", within.as_secs())]
+    Deadline {
+        /// Which.
+        id: SandboxId,
+        /// The deadline.
+        within: Duration,
+    },
+}
+
+/// Why a sandbox cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Nothing is left of it.
+    #[error("no such sandbox: {0}")]
+    NotFound(SandboxId),
+    /// Its record is damaged, or the system refused something.
+    #[error("failed to {action} of sandbox {id}")]
+    Io {
+        /// Which.
+        id: SandboxId,
+        /// What was attempted.
+        action: &'static str,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
+}
