@@ -32,8 +32,9 @@ pub mod inside {
     pub const USER: &str = "worker";
 }
 
-/// Processes of ours that a sandbox's count includes: the worker and one that it is starting.
-pub const WORKER_PIDS: u64 = 2;
+/// What of ours a sandbox's count of processes includes: the worker's five threads, and a process that it is
+/// starting.
+pub const WORKER_PIDS: u64 = 6;
 
 /// Which backend makes the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! What was measured to be in force, and where that is less than the policy asks for.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -177,15 +178,16 @@ const NAMESPACES: [&str; 6] = ["user", "mnt", "pid", "ipc", "uts", "cgroup"];
 const PAGE: u64 = 1 << 16;
 
 impl Seal {
-    /// Every place where this seal is less than `policy` asks for. Empty means: sealed.
+    /// Every place where this seal is less than `policy` asks for. Empty means: sealed. The agent may also
+    /// write `companions`: folders beside the workspace that the repository's git needs.
     #[must_use]
-    pub fn breaches(&self, policy: &Policy) -> Vec<Breach> {
+    pub fn breaches(&self, policy: &Policy, companions: &[PathBuf]) -> Vec<Breach> {
         let mut found = Breaches(Vec::new());
         found.unless(self.mode == policy.mode, Wall::Namespaces, policy.mode, self.mode);
         if policy.mode.is_sandboxed() {
             self.check_identity(&mut found);
             self.check_namespaces(policy, &mut found);
-            self.check_files(policy, &mut found);
+            self.check_files(policy, companions, &mut found);
             self.check_limits(policy, &mut found);
         }
         found.0
@@ -236,10 +238,11 @@ impl Seal {
         }
     }
 
-    fn check_files(&self, policy: &Policy, found: &mut Breaches) {
+    fn check_files(&self, policy: &Policy, companions: &[PathBuf], found: &mut Breaches) {
         let allowed = |path: &str| {
             [inside::WORKSPACE, inside::HOME, inside::TMP, inside::SHM].contains(&path)
                 || policy.mounts.iter().any(|m| m.access == MountAccess::Rw && m.path.as_os_str() == path)
+                || companions.iter().any(|companion| companion.as_os_str() == path)
         };
         for path in &self.inside.writable {
             let wall = if path == inside::CANARY { Wall::Landlock } else { Wall::Mounts };

@@ -1,11 +1,13 @@
 //! The seam between the runner and whatever makes sandboxes.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cofferdam_core::{Mode, OutsideSeal, Policy, SandboxExit, SandboxId, WallPlan};
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Makes sandboxes of one mode.
@@ -24,10 +26,10 @@ pub trait Backend: Send + Sync {
     fn validate(&self, policy: &Policy) -> Result<(), Refusal>;
 
     /// The walls that the worker is to put around the agent, on top of the sandbox's own.
-    fn wall_plan(&self, policy: &Policy) -> WallPlan;
+    fn wall_plan(&self, spec: &SandboxSpec) -> WallPlan;
 
     /// The variables that every agent of this backend gets, from the caller's and of our own.
-    fn base_env(&self) -> std::collections::BTreeMap<String, String>;
+    fn base_env(&self) -> BTreeMap<String, String>;
 
     /// The folder inside that holds the workspace.
     fn working_directory(&self, spec: &SandboxSpec) -> String;
@@ -37,6 +39,16 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// [`CreateError`]; nothing is left behind then.
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError>;
+
+    /// Where a tool finds one of its folders.
+    fn tool_path(&self, folder: &ToolFolder) -> PathBuf;
+
+    /// Runs a role of our own binary on what an agent has left, as sealed as the agent was: whatever reads
+    /// hostile files may be turned against us by them. The sandbox must have ended.
+    ///
+    /// # Errors
+    /// [`CreateError`] if it could not be started; how it ended is in the output.
+    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError>;
 
     /// Every sandbox of this backend that has left anything on this machine, dead or alive.
     ///
@@ -99,6 +111,50 @@ pub struct Process {
     pub stdout: Pin<Box<dyn AsyncRead + Send>>,
 }
 
+/// A role of our own binary that is run on what an agent has left.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// The role and its arguments, with paths from [`Backend::tool_path`].
+    pub arguments: Vec<String>,
+    /// What it can see. The one that it may write is last, and is empty.
+    pub folders: Vec<ToolFolder>,
+    /// What it may use.
+    pub policy: Policy,
+    /// How long it has.
+    pub deadline: Duration,
+}
+
+/// A folder that a tool sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolFolder {
+    /// A short name, unique in its tool.
+    pub name: String,
+    /// On the host.
+    pub source: PathBuf,
+    /// Whose files they are.
+    pub access: ToolAccess,
+}
+
+/// What a tool may do with a folder, and who owns what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolAccess {
+    /// Read the caller's files.
+    ReadCaller,
+    /// Read what the agent has written.
+    ReadAgent,
+    /// Write.
+    Write,
+}
+
+/// How a tool ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// Its exit status; `None` if a signal or the deadline ended it.
+    pub code: Option<i32>,
+    /// What it said on stderr, or why it was ended.
+    pub message: String,
+}
+
 /// Whether a sandbox outlives the process that made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attachment {
@@ -123,8 +179,17 @@ pub enum Workspace {
     },
 }
 
-/// Where the files of an attempt are, on the host.
+/// A folder beside the workspace that is shown at its own path and written through an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Companion {
+    /// Read-only layers, the topmost first.
+    pub layers: Vec<PathBuf>,
+    /// Where it is, on the host and inside.
+    pub target: PathBuf,
+}
+
+/// Where the files of an attempt are, on the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Layers {
     /// Read-only layers, the topmost first, and what the agent wrote over them.
     Overlay {
@@ -151,7 +216,7 @@ pub struct SandboxSpec {
     pub workspace: Workspace,
     /// More folders that the repository's own git needs at the paths where they are on the host: the
     /// common git folder of a linked worktree. Written through an overlay, like the workspace.
-    pub companions: Vec<PathBuf>,
+    pub companions: Vec<Companion>,
     /// Folders that must be visible, read-only, at the same path: object stores that the repository
     /// borrows from.
     pub read_only: Vec<PathBuf>,
@@ -228,6 +293,15 @@ pub enum OpenError {
     /// Nothing is left of it.
     #[error("no such sandbox: {0}")]
     NotFound(SandboxId),
+    /// The folder that holds them cannot be read.
+    #[error("failed to list the sandboxes in {}", path.display())]
+    Listing {
+        /// The folder.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
     /// Its record is damaged, or the system refused something.
     #[error("failed to {action} of sandbox {id}")]
     Io {

@@ -8,8 +8,19 @@
 //! own binary there as a worker and hands over the worker's stdio.
 
 mod backend;
+mod folder;
+pub mod host;
+pub mod native;
+mod remove;
+mod shim;
+mod shim_sandbox;
+mod socket;
+mod start;
+mod tail;
 
 pub use backend::{
-    Attachment, Backend, CreateError, Finding, Layers, OpenError, Process, Refusal, Sandbox, SandboxSpec,
-    Severity, Workspace,
+    Attachment, Backend, Companion, CreateError, Finding, Layers, OpenError, Process, Refusal, Sandbox,
+    SandboxSpec, Severity, Tool, ToolAccess, ToolFolder, ToolOutput, Workspace,
 };
+pub use remove::remove_tree;
+pub use shim::shim_main;

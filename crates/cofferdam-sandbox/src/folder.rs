@@ -1,0 +1,134 @@
+//! The folder of one sandbox on the host: what is left of it when every process is gone.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::SandboxId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The folder of one sandbox. Both backends that start a shim lay it out like this.
+#[derive(Debug, Clone)]
+pub(crate) struct Folder {
+    id: SandboxId,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// The folder of this sandbox below the backend's own.
+    pub(crate) fn new(parent: &Path, id: &SandboxId) -> Self {
+        Self { id: id.clone(), path: parent.join(id.to_string()) }
+    }
+
+    /// The folder at this path; its name is the sandbox's.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let id = name.parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok(Self { id, path: path.to_owned() })
+    }
+
+    /// Every sandbox that has a folder below the backend's own.
+    pub(crate) fn list(parent: &Path) -> io::Result<Vec<SandboxId>> {
+        let entries = match fs::read_dir(parent) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            if let Some(id) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) {
+                ids.push(id);
+            }
+        }
+        ids.sort();
+        Ok(ids)
+    }
+
+    pub(crate) fn create(&self) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(self.path.parent().unwrap_or(&self.path))?;
+        fs::DirBuilder::new().mode(0o700).create(&self.path)
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        self.path.is_dir()
+    }
+
+    pub(crate) fn id(&self) -> &SandboxId {
+        &self.id
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A private folder inside, made on the spot.
+    pub(crate) fn make(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.path.join(name);
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(path)
+    }
+
+    /// Everything the worker has printed.
+    pub(crate) fn worker_output(&self) -> PathBuf {
+        self.path.join("worker.out")
+    }
+
+    /// What the launcher or the worker said on stderr: nothing, unless it crashed.
+    pub(crate) fn worker_errors(&self) -> PathBuf {
+        self.path.join("worker.err")
+    }
+
+    /// Reads a record; `None` if it was never written.
+    pub(crate) fn read<T: DeserializeOwned>(&self, record: Record) -> io::Result<Option<T>> {
+        match fs::read(self.path.join(record.file())) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a record so that a reader sees all of it or nothing, also after a power cut.
+    pub(crate) fn write<T: Serialize>(&self, record: Record, value: &T) -> io::Result<()> {
+        let scratch = self.path.join(format!("{}.new", record.file()));
+        let file = fs::File::create(&scratch)?;
+        serde_json::to_writer(&file, value)?;
+        if record.is_evidence() {
+            file.sync_all()?;
+        }
+        fs::rename(&scratch, self.path.join(record.file()))
+    }
+}
+
+/// What is recorded in the folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// What the shim was told to do.
+    Shim,
+    /// What the launcher was told to build.
+    Plan,
+    /// The shim's process.
+    Process,
+    /// What the outside measured.
+    Outside,
+    /// How it ended.
+    Exit,
+}
+
+impl Record {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Shim => "shim.json",
+            Self::Plan => "plan.json",
+            Self::Process => "process.json",
+            Self::Outside => "outside.json",
+            Self::Exit => "exit.json",
+        }
+    }
+
+    /// Whether it must survive a power cut. The others describe processes, which do not.
+    fn is_evidence(self) -> bool {
+        self == Self::Exit
+    }
+}

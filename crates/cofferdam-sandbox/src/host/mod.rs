@@ -1,0 +1,163 @@
+//! The host backend: no isolation at all. It exists for machines and tasks where that is wanted, is never
+//! fallen back to, and says what it is wherever a mode is shown.
+//!
+//! What it does give: a workspace of its own, an environment of named variables only, a wall clock, and
+//! an end to the whole tree of processes.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use cofferdam_core::{Mode, Network, OutsideSeal, Policy, SandboxId, WallPlan};
+
+use crate::backend::{
+    Attachment, Backend, CreateError, Finding, Layers, OpenError, Refusal, Sandbox, SandboxSpec, Tool,
+    ToolFolder, ToolOutput, Workspace,
+};
+use crate::folder::{Folder, Record};
+use crate::native::{Caller, NO_LIMITS, open_shim_sandbox};
+use crate::shim::{Inner, ShimPlan};
+use crate::start::{discard, failed, run_command, start};
+
+/// How a [`HostBackend`] is set up.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The state folder.
+    pub state: PathBuf,
+    /// Our own binary.
+    pub binary: PathBuf,
+    /// Who starts the runs.
+    pub caller: Caller,
+}
+
+/// Runs agents without a wall.
+pub struct HostBackend {
+    options: Options,
+}
+
+impl HostBackend {
+    /// A backend with these options.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self { options }
+    }
+
+    fn sandboxes(&self) -> PathBuf {
+        self.options.state.join("sandboxes").join("host")
+    }
+}
+
+#[async_trait]
+impl Backend for HostBackend {
+    fn mode(&self) -> Mode {
+        Mode::Host
+    }
+
+    async fn check(&self) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    fn validate(&self, policy: &Policy) -> Result<(), Refusal> {
+        if policy.network != Network::Open {
+            return Err(Refusal {
+                problem: format!("the mode `host` cannot keep an agent to network `{}`", policy.network),
+                remedy: "use --mode native, or say --network open".to_owned(),
+            });
+        }
+        if !policy.mounts.is_empty() {
+            return Err(Refusal {
+                problem: "the mode `host` has no mounts: the agent sees everything".to_owned(),
+                remedy: "use --mode native, or leave --mount out".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn wall_plan(&self, _spec: &SandboxSpec) -> WallPlan {
+        WallPlan::none()
+    }
+
+    fn base_env(&self) -> BTreeMap<String, String> {
+        let caller = &self.options.caller;
+        let mut env = caller.locale.clone();
+        if let Some(home) = &caller.home {
+            env.insert("HOME".to_owned(), home.display().to_string());
+        }
+        let path: Vec<&str> = caller.path.iter().filter_map(|folder| folder.to_str()).collect();
+        env.insert("PATH".to_owned(), path.join(":"));
+        env
+    }
+
+    fn working_directory(&self, spec: &SandboxSpec) -> String {
+        match &spec.workspace {
+            Workspace::Folder { path } => path.display().to_string(),
+            Workspace::Overlay { layers } => {
+                layers.last().map(|path| path.display().to_string()).unwrap_or_default()
+            }
+        }
+    }
+
+    async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
+        let Workspace::Folder { path } = &spec.workspace else {
+            return Err(CreateError::Failed {
+                id: spec.id.clone(),
+                message: "the mode `host` cannot mount an overlay; it needs a copy".to_owned(),
+            });
+        };
+        let folder = Folder::new(&self.sandboxes(), &spec.id);
+        let layers = Layers::Folder { path: path.clone() };
+        if let Err(error) = prepare(&folder, spec, &layers) {
+            discard(folder).await;
+            return Err(failed(&spec.id, "make the sandbox's folder", &error));
+        }
+        let binary = self.options.binary.display().to_string();
+        let command = [binary, "shim".to_owned(), folder.path().display().to_string()];
+        let sandbox = start(folder, layers, &command, spec.attachment).await?;
+        Ok(Box::new(sandbox))
+    }
+
+    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
+        folder.source.clone()
+    }
+
+    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
+        let mut command = std::process::Command::new(&self.options.binary);
+        command.args(&tool.arguments).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        run_command(sandbox, command, tool.deadline).await
+    }
+
+    async fn list(&self) -> Result<Vec<SandboxId>, OpenError> {
+        Folder::list(&self.sandboxes())
+            .map_err(|source| OpenError::Listing { path: self.sandboxes(), source })
+    }
+
+    async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
+        open_shim_sandbox(&Folder::new(&self.sandboxes(), id))
+    }
+}
+
+fn prepare(folder: &Folder, spec: &SandboxSpec, layers: &Layers) -> io::Result<()> {
+    folder.create()?;
+    let outside = OutsideSeal {
+        namespaces: BTreeMap::new(),
+        host_uid: rustix::process::geteuid().as_raw(),
+        cgroup: None,
+        limits_note: Some("no limits: the mode is `host`".to_owned()),
+        workspace_bytes: Some(spec.policy.limits.workspace_bytes),
+    };
+    let Layers::Folder { path } = layers else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let shim = ShimPlan {
+        inner: Inner::Host { outside },
+        attached: spec.attachment == Attachment::Attached,
+        timeout_ms: spec.policy.timeout_ms,
+        grace_ms: spec.policy.grace_ms,
+        cgroup: None,
+        limits: NO_LIMITS,
+        workspace_bytes: spec.policy.limits.workspace_bytes,
+        watched: vec![path.clone()],
+        layers: layers.clone(),
+    };
+    folder.write(Record::Shim, &shim)?;
+    std::fs::File::create(folder.worker_output()).map(drop)
+}

@@ -1,0 +1,147 @@
+//! Limits that the kernel holds: control groups, version 2 or 1.
+//!
+//! Version 2 needs a folder that was delegated to us, or a scope that the user's systemd makes; version 1
+//! needs a folder in each controller's hierarchy. Where there is neither, [`locate`] says why, and the
+//! policy decides whether the run goes on without.
+
+mod v1;
+mod v2;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cofferdam_core::{CgroupFact, SandboxId};
+
+use super::plan::{CgroupLimits, CgroupPlan};
+
+pub(super) use v2::systemd_scope;
+
+/// How often the kernel had to hold a limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Hits {
+    pub(crate) oom_kills: u64,
+    pub(crate) pids_refused: u64,
+}
+
+/// Where the limits of this sandbox can be kept, or why nowhere.
+pub(super) fn locate(id: &SandboxId) -> Result<CgroupPlan, String> {
+    let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(|error| error.to_string())?;
+    let name = format!("cofferdam-{id}");
+    v2::locate(&own, &mounts, &name).or_else(|why_not_v2| {
+        v1::locate(&own, &mounts, &name).map_err(|why_not_v1| format!("{why_not_v2}; {why_not_v1}"))
+    })
+}
+
+/// Makes the group and writes its limits.
+pub(crate) fn create(plan: &CgroupPlan, limits: &CgroupLimits) -> io::Result<()> {
+    let made = match plan {
+        CgroupPlan::V1 { memory, cpu, pids } => v1::create(memory, cpu, pids, limits),
+        CgroupPlan::V2 { path } => v2::create(path, limits),
+        // The limits came with the scope.
+        CgroupPlan::SystemdScope => Ok(()),
+    };
+    if made.is_err() {
+        let _ = remove(plan);
+    }
+    made
+}
+
+/// Files to which a process id is written to put that process into the group. They are opened before the
+/// process exists, while the caller still sees them.
+pub(super) fn open_members(plan: Option<&CgroupPlan>) -> io::Result<Vec<File>> {
+    folders(plan)
+        .iter()
+        .map(|folder| OpenOptions::new().write(true).open(folder.join("cgroup.procs")))
+        .collect()
+}
+
+/// The limits as the kernel has them.
+pub(super) fn read_back(plan: Option<&CgroupPlan>) -> io::Result<Option<CgroupFact>> {
+    match plan {
+        None => Ok(None),
+        Some(CgroupPlan::V1 { memory, cpu, pids }) => v1::read_back(memory, cpu, pids).map(Some),
+        Some(CgroupPlan::V2 { path }) => v2::read_back(path).map(Some),
+        Some(CgroupPlan::SystemdScope) => v2::read_back(&v2::own_folder()?).map(Some),
+    }
+}
+
+/// How often a limit was hit so far.
+pub(crate) fn hits(plan: &CgroupPlan) -> Hits {
+    match plan {
+        CgroupPlan::V1 { memory, pids, .. } => v1::hits(memory, pids),
+        CgroupPlan::V2 { path } => v2::hits(path),
+        CgroupPlan::SystemdScope => v2::own_folder().map(|path| v2::hits(&path)).unwrap_or_default(),
+    }
+}
+
+/// Removes the group, whose processes are dead or dying. Removing it twice is fine.
+pub(crate) fn remove(plan: &CgroupPlan) -> io::Result<()> {
+    folders(Some(plan)).into_iter().map(remove_folder).fold(Ok(()), Result::and)
+}
+
+/// Every process of the group. For a scope of systemd's there is none to name, since the shim is in it.
+pub(crate) fn members(plan: &CgroupPlan) -> Vec<i32> {
+    let Some(folder) = folders(Some(plan)).into_iter().next() else { return Vec::new() };
+    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+fn folders(plan: Option<&CgroupPlan>) -> Vec<&Path> {
+    match plan {
+        None | Some(CgroupPlan::SystemdScope) => Vec::new(),
+        Some(CgroupPlan::V1 { memory, cpu, pids }) => vec![memory, cpu, pids],
+        Some(CgroupPlan::V2 { path }) => vec![path],
+    }
+}
+
+/// A group whose last process has just died stays busy for a moment.
+fn remove_folder(folder: &Path) -> io::Result<()> {
+    const TRIES: u32 = 200;
+    for attempt in 0..=TRIES {
+        match fs::remove_dir(folder) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && attempt < TRIES => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("the last try returns")
+}
+
+/// The mount point of the hierarchy of this type with this option, from the text of `mountinfo`, with the
+/// part of the hierarchy that is mounted there.
+fn mount_point(mounts: &str, fs_type: &str, option: Option<&str>) -> Option<(PathBuf, String)> {
+    mounts.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut left = left.split(' ').skip(3);
+        let (root, target) = (left.next()?, left.next()?);
+        let mut right = right.split(' ');
+        let (kind, _source, options) = (right.next()?, right.next()?, right.next()?);
+        let matches = kind == fs_type && option.is_none_or(|name| options.split(',').any(|o| o == name));
+        matches.then(|| (PathBuf::from(target), root.to_owned()))
+    })
+}
+
+/// The folder of a group below its hierarchy's mount point.
+fn group_folder(mount: &(PathBuf, String), group: &str) -> PathBuf {
+    let below = group.strip_prefix(&mount.1).unwrap_or(group);
+    mount.0.join(below.trim_start_matches('/'))
+}
+
+fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+fn read_number(path: &Path) -> io::Result<Option<u64>> {
+    Ok(fs::read_to_string(path)?.trim().parse().ok())
+}
+
+fn counter(path: &Path, name: &str) -> u64 {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
+}

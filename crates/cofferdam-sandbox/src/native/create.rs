@@ -1,0 +1,224 @@
+//! Making a sandbox: the plan, the folders, and the shim that starts it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::{MountAccess, Policy, inside};
+
+use super::plan::{Access, CgroupPlan, Entry, IdRange, LaunchPlan, Owner};
+use super::{Holder, Options, holder, ids, limits_of, may_be_best_effort, refusal, system, workspace_folder};
+use crate::backend::{Attachment, CreateError, Layers, SandboxSpec, Workspace};
+use crate::folder::{Folder, Record};
+use crate::shim::{Inner, ShimPlan};
+use crate::shim_sandbox::ShimSandbox;
+use crate::start::{discard, failed, start};
+
+pub(super) async fn create(
+    options: &Options,
+    folder: Folder,
+    spec: &SandboxSpec,
+) -> Result<ShimSandbox, CreateError> {
+    let id = spec.id.clone();
+    let prepared = {
+        let (options, folder, spec) = (options.clone(), folder.clone(), spec.clone());
+        tokio::task::spawn_blocking(move || prepare(&options, &folder, &spec))
+    };
+    let prepared =
+        prepared.await.unwrap_or_else(|panic| Err(failed(&id, "prepare", &io::Error::other(panic))));
+    match prepared {
+        Ok((layers, command)) => start(folder, layers, &command, spec.attachment).await,
+        Err(error) => {
+            discard(folder).await;
+            Err(error)
+        }
+    }
+}
+
+/// Writes down what the shim and the launcher are to do. Returns the layers and the shim's command.
+fn prepare(
+    options: &Options,
+    folder: &Folder,
+    spec: &SandboxSpec,
+) -> Result<(Layers, Vec<String>), CreateError> {
+    let id = &spec.id;
+    let policy = &spec.policy;
+    let limits = limits_of(policy);
+    let (cgroup, mut command, limits_note) = match holder(id, &limits) {
+        Holder::Group(plan) => (Some(plan), Vec::new(), None),
+        Holder::Scope(command) => (Some(CgroupPlan::SystemdScope), command, None),
+        Holder::Nobody(why) if may_be_best_effort(policy) => (None, Vec::new(), Some(best_effort(&why))),
+        Holder::Nobody(why) => return Err(refusal::no_limits(&why).into()),
+    };
+    folder.create().map_err(|error| failed(id, "make the sandbox's folder", &error))?;
+    let io = |step: &'static str| move |error: io::Error| failed(id, step, &error);
+    let root = rustix::process::geteuid().is_root();
+    let range =
+        root.then(|| ids::take(&options.state.join("ids"), id)).transpose().map_err(io("take ids"))?;
+    let places = Places::make(folder, spec, range).map_err(io("make the sandbox's folders"))?;
+    let plan = LaunchPlan {
+        id: id.clone(),
+        network: policy.network,
+        ids: range,
+        entries: entries(options, spec, &places).map_err(io("look at what is mounted"))?,
+        arguments: vec!["worker".to_owned()],
+        cgroup: cgroup.clone(),
+        limits,
+        limits_note,
+        workspace_bytes: policy.limits.workspace_bytes,
+        #[cfg(feature = "failpoints")]
+        without: options.without.clone(),
+    };
+    let shim = ShimPlan {
+        inner: Inner::Native,
+        attached: spec.attachment == Attachment::Attached,
+        timeout_ms: policy.timeout_ms,
+        grace_ms: policy.grace_ms,
+        cgroup: if plan.is_without("limits:cgroup") { None } else { cgroup },
+        limits,
+        workspace_bytes: policy.limits.workspace_bytes,
+        watched: places.watched,
+        layers: places.layers.clone(),
+    };
+    let plan = if plan.is_without("limits:cgroup") { LaunchPlan { cgroup: None, ..plan } } else { plan };
+    folder.write(Record::Plan, &plan).map_err(io("write the plan"))?;
+    folder.write(Record::Shim, &shim).map_err(io("write the plan"))?;
+    fs::File::create(folder.worker_output()).map_err(io("make the output file"))?;
+    command.extend([path_text(&options.binary), "shim".to_owned(), path_text(folder.path())]);
+    Ok((places.layers, command))
+}
+
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn best_effort(why: &str) -> String {
+    format!("best effort: memory is watched, processes are counted, the processor is not limited ({why})")
+}
+
+/// Folders of the host that belong to this sandbox.
+struct Places {
+    home: PathBuf,
+    tmp: PathBuf,
+    layers: Layers,
+    /// Upper and work folder of each overlay: the workspace's first, then the companions'.
+    overlays: Vec<(PathBuf, PathBuf)>,
+    watched: Vec<PathBuf>,
+}
+
+impl Places {
+    fn make(folder: &Folder, spec: &SandboxSpec, range: Option<IdRange>) -> io::Result<Self> {
+        let make = |name: &str, mode: u32| -> io::Result<PathBuf> {
+            let path = folder.make(name)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+            if let Some(range) = range {
+                let id = Some(range.host(inside::UID));
+                lchown(&path, id, id)?;
+            }
+            Ok(path)
+        };
+        let (home, tmp) = (make("home", 0o755)?, make("tmp", 0o1777)?);
+        let mut overlays = Vec::new();
+        let first = usize::from(matches!(spec.workspace, Workspace::Folder { .. }));
+        for number in first..=spec.companions.len() {
+            // The root of an overlay has the mode of its upper layer.
+            let mode = overlay_root(spec, number).metadata()?.mode() & 0o7777;
+            overlays.push((make(&format!("upper-{number}"), mode)?, make(&format!("work-{number}"), 0o700)?));
+        }
+        let layers = match &spec.workspace {
+            Workspace::Overlay { layers } => {
+                Layers::Overlay { lower: layers.clone(), upper: overlays[0].0.clone() }
+            }
+            Workspace::Folder { path } => {
+                if let Some(range) = range {
+                    give(path, range.host(inside::UID))?;
+                }
+                Layers::Folder { path: path.clone() }
+            }
+        };
+        let mut watched = vec![home.clone(), tmp.clone()];
+        watched.extend(overlays.iter().map(|(upper, _)| upper.clone()));
+        watched.extend(workspace_folder(&spec.workspace).cloned());
+        Ok(Self { home, tmp, layers, overlays, watched })
+    }
+}
+
+/// The lowest layer of the overlay with this number: 0 is the workspace's, the companions' follow.
+fn overlay_root(spec: &SandboxSpec, number: usize) -> &Path {
+    let layers = match (&spec.workspace, number) {
+        (Workspace::Overlay { layers }, 0) => layers,
+        (Workspace::Folder { path }, 0) => return path,
+        (_, number) => &spec.companions[number - 1].layers,
+    };
+    layers.last().expect("an overlay has a layer")
+}
+
+/// Gives a folder that we made, and nobody else has written, to the agent.
+fn give(path: &Path, id: u32) -> io::Result<()> {
+    lchown(path, Some(id), Some(id))?;
+    if path.symlink_metadata()?.is_dir() {
+        for entry in fs::read_dir(path)? {
+            give(&entry?.path(), id)?;
+        }
+    }
+    Ok(())
+}
+
+fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result<Vec<Entry>> {
+    let policy = &spec.policy;
+    let mut entries = vec![Entry::Proc { path: "/proc".into() }];
+    entries.extend(system::entries(&options.caller, policy.network));
+    entries.push(bind(&options.binary, inside::BINARY, Access::ReadOnly));
+    entries.push(Entry::Memory { path: inside::CANARY.into(), bytes: 64 << 10 });
+    entries.push(bind(&places.home, inside::HOME, Access::ReadWrite));
+    entries.push(bind(&places.tmp, inside::TMP, Access::ReadWrite));
+    entries.extend(caller_mounts(policy)?);
+    let mut overlays = places.overlays.iter();
+    match &spec.workspace {
+        Workspace::Overlay { layers } => {
+            entries.push(overlay(layers, overlays.next(), Path::new(inside::WORKSPACE))?);
+        }
+        Workspace::Folder { path } => entries.push(bind(path, inside::WORKSPACE, Access::ReadWrite)),
+    }
+    for companion in &spec.companions {
+        entries.push(overlay(&companion.layers, overlays.next(), &companion.target)?);
+    }
+    for path in &spec.read_only {
+        let owner = Some(owner_of(path)?);
+        let (source, target) = (path.clone(), path.clone());
+        entries.push(Entry::Bind { source, target, access: Access::ReadOnly, owner });
+    }
+    if let Some(alias) = &spec.alias {
+        entries.push(Entry::Link { path: alias.clone(), target: inside::WORKSPACE.into() });
+    }
+    Ok(entries)
+}
+
+pub(super) fn bind(source: &Path, target: &str, access: Access) -> Entry {
+    Entry::Bind { source: source.to_owned(), target: target.into(), access, owner: None }
+}
+
+fn caller_mounts(policy: &Policy) -> io::Result<Vec<Entry>> {
+    let entry = |mount: &cofferdam_core::Mount| {
+        let access = match mount.access {
+            MountAccess::Ro => Access::ReadOnly,
+            MountAccess::Rw => Access::ReadWrite,
+        };
+        let owner = Some(owner_of(&mount.path)?);
+        Ok(Entry::Bind { source: mount.path.clone(), target: mount.path.clone(), access, owner })
+    };
+    policy.mounts.iter().map(entry).collect()
+}
+
+fn overlay(layers: &[PathBuf], own: Option<&(PathBuf, PathBuf)>, target: &Path) -> io::Result<Entry> {
+    let (upper, work) = own.expect("an overlay has folders of its own").clone();
+    let lowest = layers.last().expect("an overlay has a layer");
+    let owner = Some(owner_of(lowest)?);
+    Ok(Entry::Overlay { layers: layers.to_vec(), upper, work, target: target.to_owned(), owner })
+}
+
+pub(super) fn owner_of(path: &Path) -> io::Result<Owner> {
+    let found = path.metadata()?;
+    Ok(Owner { uid: found.uid(), gid: found.gid() })
+}

@@ -1,0 +1,266 @@
+//! The native backend: Linux namespaces, made by this binary. No daemon, no image, no root.
+
+pub(crate) mod cgroup;
+mod create;
+mod id_map;
+mod ids;
+pub(crate) mod launcher;
+mod mounts;
+pub(crate) mod plan;
+mod refusal;
+mod sys;
+mod system;
+mod tool;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use cofferdam_core::{LimitsRule, Mode, MountAccess, Policy, SandboxId, WORKER_PIDS, WallPlan, inside};
+
+use crate::backend::{
+    Backend, CreateError, Finding, OpenError, Refusal, Sandbox, SandboxSpec, Severity, Tool, ToolFolder,
+    ToolOutput, Workspace,
+};
+use crate::folder::{Folder, Record};
+use crate::shim::ShimPlan;
+use crate::shim_sandbox::ShimSandbox;
+use plan::{CgroupLimits, CgroupPlan, LaunchPlan};
+
+pub(crate) use launcher::LaunchStatus;
+pub use launcher::launcher_main;
+pub(crate) use refusal::explain;
+pub(crate) use sys::watch_descriptor;
+pub use system::Caller;
+
+/// How a [`NativeBackend`] is set up.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The state folder. Sandboxes are below it, and the record of the ids that they use.
+    pub state: PathBuf,
+    /// Our own binary.
+    pub binary: PathBuf,
+    /// Who starts the runs.
+    pub caller: Caller,
+    /// Walls that a test takes away.
+    #[cfg(feature = "failpoints")]
+    pub without: Vec<String>,
+}
+
+/// Makes sandboxes out of Linux namespaces.
+pub struct NativeBackend {
+    options: Options,
+}
+
+impl NativeBackend {
+    /// A backend with these options.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self { options }
+    }
+
+    fn sandboxes(&self) -> PathBuf {
+        self.options.state.join("sandboxes").join("native")
+    }
+
+    fn wall_plan_for_tools(&self) -> WallPlan {
+        WallPlan { no_new_privileges: true, seccomp: true, ..WallPlan::none() }
+    }
+
+    fn is_without(&self, wall: &str) -> bool {
+        #[cfg(feature = "failpoints")]
+        return self.options.without.iter().any(|name| name == wall);
+        #[cfg(not(feature = "failpoints"))]
+        {
+            let _ = wall;
+            false
+        }
+    }
+}
+
+/// Where the limits of a sandbox will be kept.
+pub(super) enum Holder {
+    /// A group of ours.
+    Group(CgroupPlan),
+    /// A scope that systemd makes: the command in front of the shim's.
+    Scope(Vec<String>),
+    /// Nobody; why not.
+    Nobody(String),
+}
+
+fn holder(id: &SandboxId, limits: &CgroupLimits) -> Holder {
+    match cgroup::locate(id) {
+        Ok(plan) => Holder::Group(plan),
+        Err(why) => match system::user_systemd() {
+            true => Holder::Scope(cgroup::systemd_scope(id, limits)),
+            false => Holder::Nobody(why),
+        },
+    }
+}
+
+/// Limits that nothing can break.
+pub(crate) const NO_LIMITS: CgroupLimits =
+    CgroupLimits { memory_bytes: u64::MAX, cpus_milli: u32::MAX, pids: u64::MAX };
+
+pub(super) fn limits_of(policy: &Policy) -> CgroupLimits {
+    CgroupLimits {
+        memory_bytes: policy.limits.memory_bytes,
+        cpus_milli: policy.limits.cpus_milli,
+        pids: u64::from(policy.limits.pids) + WORKER_PIDS,
+    }
+}
+
+#[async_trait]
+impl Backend for NativeBackend {
+    fn mode(&self) -> Mode {
+        Mode::Native
+    }
+
+    async fn check(&self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = refusal::missing_kernel_features()
+            .into_iter()
+            .map(|refusal| Finding {
+                severity: Severity::Blocks,
+                problem: refusal.problem,
+                remedy: refusal.remedy,
+            })
+            .collect();
+        let nobody =
+            SandboxId::of(&cofferdam_core::AttemptRef { run: cofferdam_core::RunId::new(0, 0), number: 0 });
+        if let Holder::Nobody(why) = holder(&nobody, &limits_of(&Policy::default())) {
+            let Refusal { problem, remedy } = refusal::no_limits(&why);
+            findings.push(Finding { severity: Severity::Weakens, problem, remedy });
+        }
+        findings
+    }
+
+    fn validate(&self, policy: &Policy) -> Result<(), Refusal> {
+        if let Some(refusal) = refusal::missing_kernel_features().into_iter().next() {
+            return Err(refusal);
+        }
+        for mount in &policy.mounts {
+            if !mount.path.exists() {
+                return Err(Refusal {
+                    problem: format!("there is nothing to mount at {}", mount.path.display()),
+                    remedy: "give --mount a path that exists".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn wall_plan(&self, spec: &SandboxSpec) -> WallPlan {
+        let policy = &spec.policy;
+        let mut writable: Vec<String> =
+            [inside::WORKSPACE, inside::HOME, inside::TMP, inside::SHM].map(String::from).into();
+        let rw =
+            policy.mounts.iter().filter(|mount| mount.access == MountAccess::Rw).map(|mount| &mount.path);
+        let companions = spec.companions.iter().map(|companion| &companion.target);
+        writable.extend(rw.chain(companions).map(|path| path.display().to_string()));
+        let held_by_nobody = matches!(holder(&spec.id, &limits_of(policy)), Holder::Nobody(_));
+        WallPlan {
+            no_new_privileges: !self.is_without("no_new_privileges"),
+            seccomp: !self.is_without("seccomp"),
+            landlock_writable: (!self.is_without("landlock")).then_some(writable),
+            open_files: (!self.is_without("limits:files")).then_some(policy.limits.open_files),
+            // A cgroup counts exactly; without one this counts within the sandbox's user namespace.
+            processes: held_by_nobody.then_some(limits_of(policy).pids),
+            file_bytes: Some(policy.limits.workspace_bytes),
+        }
+    }
+
+    fn base_env(&self) -> BTreeMap<String, String> {
+        system::environment(&self.options.caller)
+    }
+
+    fn working_directory(&self, _spec: &SandboxSpec) -> String {
+        inside::WORKSPACE.to_owned()
+    }
+
+    async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
+        let folder = Folder::new(&self.sandboxes(), &spec.id);
+        create::create(&self.options, folder, spec).await.map(|sandbox| Box::new(sandbox) as Box<dyn Sandbox>)
+    }
+
+    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
+        tool::path(folder)
+    }
+
+    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
+        let walls = WallPlan {
+            landlock_writable: Some(tool::writable(tool)),
+            open_files: Some(tool.policy.limits.open_files),
+            ..self.wall_plan_for_tools()
+        };
+        let folder = Folder::new(&self.sandboxes(), sandbox);
+        tool::run(&self.options, &folder, tool, &walls).await
+    }
+
+    async fn list(&self) -> Result<Vec<SandboxId>, OpenError> {
+        let ids = Folder::list(&self.sandboxes())
+            .map_err(|source| OpenError::Listing { path: self.sandboxes(), source })?;
+        // Marks of sandboxes that died before they had a folder, or whose removal was cut short.
+        let _ = ids::release_lost(&self.options.state.join("ids"), |id| ids.contains(id));
+        Ok(ids)
+    }
+
+    async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
+        open_shim_sandbox(&Folder::new(&self.sandboxes(), id))
+    }
+}
+
+/// Opens a sandbox by its folder.
+pub(crate) fn open_shim_sandbox(folder: &Folder) -> Result<Box<dyn Sandbox>, OpenError> {
+    let id = folder.id().clone();
+    if !folder.exists() {
+        return Err(OpenError::NotFound(id));
+    }
+    let plan: Option<ShimPlan> =
+        folder.read(Record::Shim).map_err(|source| OpenError::Io { id, action: "read the plan", source })?;
+    // Without a plan it never started: there is nothing but a folder to remove.
+    let layers = plan
+        .map_or_else(|| crate::Layers::Folder { path: folder.path().join("workspace") }, |plan| plan.layers);
+    Ok(Box::new(ShimSandbox { folder: folder.clone(), layers, _owner: None }))
+}
+
+/// Kills what is left in a group and removes it.
+pub(crate) fn end_cgroup(plan: &CgroupPlan) -> io::Result<()> {
+    for _ in 0..100 {
+        let members = cgroup::members(plan);
+        if members.is_empty() {
+            break;
+        }
+        for pid in members.into_iter().filter_map(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    cgroup::remove(plan)
+}
+
+/// Gives back the ids that a sandbox used.
+pub(crate) fn release_ids(folder: &Folder) -> io::Result<()> {
+    let plan: Option<LaunchPlan> = folder.read(Record::Plan)?;
+    match plan.and_then(|plan| plan.ids) {
+        // state/sandboxes/native/ID
+        Some(range) => match folder.path().ancestors().nth(3) {
+            Some(state) => ids::release(&state.join("ids"), range),
+            None => Ok(()),
+        },
+        None => Ok(()),
+    }
+}
+
+/// Whether the policy lets a run go on where nobody holds its limits.
+pub(super) fn may_be_best_effort(policy: &Policy) -> bool {
+    policy.limits_rule == LimitsRule::BestEffort
+}
+
+/// The folders that an agent writes, as the diff and the disk watch see them.
+pub(super) fn workspace_folder(workspace: &Workspace) -> Option<&PathBuf> {
+    match workspace {
+        Workspace::Overlay { .. } => None,
+        Workspace::Folder { path } => Some(path),
+    }
+}

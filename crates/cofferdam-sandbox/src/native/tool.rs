@@ -1,0 +1,109 @@
+//! Running a role of our own binary in a sandbox of its own, on what an agent has left.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::lchown;
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::{Network, WallPlan, inside};
+
+use super::create::{bind, owner_of};
+use super::launcher::{LaunchStatus, NOT_LAUNCHED};
+use super::plan::{Access, Entry, LaunchPlan};
+use super::{Holder, Options, cgroup, end_cgroup, holder, limits_of, refusal, system};
+use crate::backend::{CreateError, Tool, ToolAccess, ToolFolder, ToolOutput};
+use crate::folder::{Folder, Record};
+use crate::remove::remove_tree;
+use crate::start::{failed, run_command};
+
+/// Where a tool finds one of its folders.
+pub(super) fn path(folder: &ToolFolder) -> PathBuf {
+    Path::new("/tool").join(&folder.name)
+}
+
+/// What it may write.
+pub(super) fn writable(tool: &Tool) -> Vec<String> {
+    let written = tool.folders.iter().filter(|folder| folder.access == ToolAccess::Write);
+    written.map(|folder| path(folder).display().to_string()).collect()
+}
+
+pub(super) async fn run(
+    options: &Options,
+    sandbox: &Folder,
+    tool: &Tool,
+    walls: &WallPlan,
+) -> Result<ToolOutput, CreateError> {
+    let id = sandbox.id();
+    // The launcher finds everything in a folder that has the sandbox's name.
+    let folder = Folder::new(&sandbox.path().join("tools"), id);
+    remove_tree(folder.path()).map_err(|error| failed(id, "clear the tool's folder", &error))?;
+    folder.create().map_err(|error| failed(id, "make the tool's folder", &error))?;
+    let plan = plan(options, sandbox, tool, walls).map_err(|error| failed(id, "plan the tool", &error))?;
+    if let Some(group) = &plan.cgroup {
+        cgroup::create(group, &plan.limits).map_err(|error| failed(id, "make the tool's cgroup", &error))?;
+    }
+    folder.write(Record::Plan, &plan).map_err(|error| failed(id, "write the tool's plan", &error))?;
+    let mut command = std::process::Command::new(&options.binary);
+    command.env_clear().arg("launcher").arg(folder.path()).arg(std::process::id().to_string());
+    let ended = run_command(id, command, tool.deadline).await;
+    let said = fs::read_to_string(folder.worker_errors()).unwrap_or_default();
+    if let Some(group) = &plan.cgroup {
+        end_cgroup(group).map_err(|error| failed(id, "remove the tool's cgroup", &error))?;
+    }
+    let _ = remove_tree(folder.path());
+    let ended = ended?;
+    match serde_json::from_str(ended.message.lines().next().unwrap_or_default()) {
+        Ok(LaunchStatus::Error(error)) if ended.code == Some(NOT_LAUNCHED.into()) => {
+            Err(refusal::explain(id, &error))
+        }
+        Ok(_) => Ok(ToolOutput { code: ended.code, message: said.trim().to_owned() }),
+        Err(_) => Ok(ended),
+    }
+}
+
+fn plan(options: &Options, sandbox: &Folder, tool: &Tool, walls: &WallPlan) -> io::Result<LaunchPlan> {
+    // The agent's files belong to the agent's ids, so the tool has the same.
+    let agent: Option<LaunchPlan> = sandbox.read(Record::Plan)?;
+    let ids = agent.and_then(|plan| plan.ids);
+    let limits = limits_of(&tool.policy);
+    let cgroup = match holder(sandbox.id(), &limits) {
+        Holder::Group(group) => Some(group),
+        Holder::Scope(_) | Holder::Nobody(_) => None,
+    };
+    let mut entries = vec![Entry::Proc { path: "/proc".into() }];
+    entries.extend(system::entries(&system::Caller::default(), Network::None));
+    entries.push(bind(&options.binary, inside::BINARY, Access::ReadOnly));
+    for folder in &tool.folders {
+        if let (ToolAccess::Write, Some(ids)) = (folder.access, ids) {
+            let id = Some(ids.host(inside::UID));
+            lchown(&folder.source, id, id)?;
+        }
+        entries.push(entry(folder)?);
+    }
+    let mut arguments =
+        vec!["enter-walls".to_owned(), serde_json::to_string(walls)?, inside::BINARY.to_owned()];
+    arguments.extend(tool.arguments.iter().cloned());
+    Ok(LaunchPlan {
+        id: sandbox.id().clone(),
+        network: Network::None,
+        ids,
+        entries,
+        arguments,
+        cgroup,
+        limits,
+        limits_note: None,
+        workspace_bytes: tool.policy.limits.workspace_bytes,
+        #[cfg(feature = "failpoints")]
+        without: Vec::new(),
+    })
+}
+
+fn entry(folder: &ToolFolder) -> io::Result<Entry> {
+    let (source, target) = (folder.source.clone(), path(folder));
+    let (access, owner) = match folder.access {
+        ToolAccess::ReadCaller => (Access::ReadOnly, Some(owner_of(&source)?)),
+        ToolAccess::ReadAgent => (Access::ReadOnly, None),
+        ToolAccess::Write => (Access::ReadWrite, None),
+    };
+    Ok(Entry::Bind { source, target, access, owner })
+}

@@ -1,0 +1,255 @@
+//! The shim: a small process outside the sandbox that owns the worker's stdio.
+//!
+//! It is what lets a run survive a restart of the process that started it: the worker prints to a file,
+//! reads from a socket that can be connected to again, and its end is recorded in a file. It also holds
+//! what must be held even when nobody else lives: the wall clock and the limits that no cgroup holds.
+//!
+//! Everything here waits on descriptors with a deadline; the decisions are in [`watch`].
+
+mod disk;
+mod processes;
+mod relay;
+mod watch;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use cofferdam_core::{ExitCause, OutsideSeal, SandboxExit, ToWorker};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, wait};
+use serde::{Deserialize, Serialize};
+
+use crate::folder::{Folder, Record};
+use crate::native::cgroup::{self, Hits};
+use crate::native::launcher::{LaunchError, LaunchStatus, NOT_LAUNCHED};
+use crate::native::plan::{CgroupLimits, CgroupPlan};
+use crate::socket;
+use relay::Relay;
+use watch::{Action, Watch};
+
+/// The socket that takes lines for the worker.
+pub(crate) const INPUT_SOCKET: &str = "in.sock";
+/// The socket that ends the sandbox when somebody connects to it.
+pub(crate) const KILL_SOCKET: &str = "kill.sock";
+
+/// What the shim starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Inner {
+    /// The launcher of a native sandbox.
+    Native,
+    /// The worker itself, without a wall. The seal says so.
+    Host { outside: OutsideSeal },
+}
+
+/// What the shim is told to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ShimPlan {
+    pub(crate) inner: Inner,
+    /// Whether the sandbox ends when the shim's stdin does.
+    pub(crate) attached: bool,
+    pub(crate) timeout_ms: u64,
+    pub(crate) grace_ms: u64,
+    pub(crate) cgroup: Option<CgroupPlan>,
+    pub(crate) limits: CgroupLimits,
+    pub(crate) workspace_bytes: u64,
+    /// Folders of the host that the agent writes.
+    pub(crate) watched: Vec<std::path::PathBuf>,
+    /// Where the workspace's files are, for whoever opens the sandbox later.
+    pub(crate) layers: crate::Layers,
+}
+
+/// A process, told apart from a later one with the same number by when it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProcessRecord {
+    pub(crate) pid: i32,
+    pub(crate) started: u64,
+}
+
+impl ProcessRecord {
+    /// This process.
+    fn own() -> io::Result<Self> {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        Ok(Self { pid, started: processes::start_time(pid)? })
+    }
+
+    /// Whether it still runs; a process that has ended and was not waited for does not.
+    pub(crate) fn is_alive(self) -> bool {
+        processes::start_time(self.pid).is_ok_and(|started| started == self.started)
+            && !processes::is_zombie(self.pid)
+    }
+}
+
+/// The role: runs the sandbox whose folder is named, and records its end.
+#[must_use]
+pub fn shim_main(folder: &Path) -> ExitCode {
+    match Shim::start(folder) {
+        Ok(shim) => match shim.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        },
+        Err(error) => {
+            let error = LaunchError {
+                step: "start the shim".to_owned(),
+                errno: error.raw_os_error(),
+                message: error.to_string(),
+            };
+            report(&LaunchStatus::Error(error));
+            ExitCode::from(NOT_LAUNCHED)
+        }
+    }
+}
+
+fn report(status: &LaunchStatus) {
+    let line = serde_json::to_string(status).expect("a status is plain data");
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+struct Shim {
+    folder: Folder,
+    plan: ShimPlan,
+    child: Child,
+    relay: Relay,
+    kill: UnixListener,
+}
+
+impl Shim {
+    fn start(folder: &Path) -> io::Result<Self> {
+        let folder = Folder::at(folder)?;
+        let plan: ShimPlan = folder.read(Record::Shim)?.ok_or(io::ErrorKind::NotFound)?;
+        // A terminal's signals are for the process in front of it, and it passes them on.
+        let _ = rustix::process::setsid();
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+        std::env::set_current_dir("/")?;
+        // Whatever loses its parent becomes our child, so that we know when the last one is gone.
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        folder.write(Record::Process, &ProcessRecord::own()?)?;
+        let input = socket::listen(folder.path(), INPUT_SOCKET)?;
+        let kill = socket::listen(folder.path(), KILL_SOCKET)?;
+        if let Some(cgroup) = &plan.cgroup {
+            cgroup::create(cgroup, &plan.limits)?;
+        }
+        let child = spawn(&folder, &plan).inspect_err(|_| {
+            plan.cgroup.as_ref().map(cgroup::remove);
+        })?;
+        let (child, stdin) = child;
+        let relay = Relay::start(input, stdin)?;
+        Ok(Self { folder, plan, child, relay, kill })
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        let mut watch = Watch::new(&self.plan, Instant::now());
+        let cause = loop {
+            let woken = self.wait(watch.next_check(Instant::now()))?;
+            if woken.child_ended {
+                break self.reap()?;
+            }
+            let action = watch.decide(&woken, Instant::now(), self.child.id());
+            match action {
+                Action::Wait => {}
+                Action::Ask => self.relay.send(&ToWorker::Cancel { grace_ms: self.plan.grace_ms }),
+                Action::Kill => self.kill_child(),
+            }
+        };
+        self.end_leftovers();
+        let Hits { oom_kills, pids_refused } =
+            self.plan.cgroup.as_ref().map(cgroup::hits).unwrap_or_default();
+        let cause = watch.verdict().unwrap_or(cause);
+        let removed = self.plan.cgroup.as_ref().map_or(Ok(()), cgroup::remove);
+        self.folder.write(Record::Exit, &SandboxExit { cause, oom_kills, pids_refused })?;
+        removed
+    }
+
+    fn wait(&mut self, timeout: Duration) -> io::Result<Woken> {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a child's id is positive");
+        // A child that has ended and was not waited for can still be opened.
+        let child = pidfd_open(pid, PidfdFlags::empty())?;
+        let stdin = io::stdin();
+        let mut polled = vec![PollFd::new(&child, PollFlags::IN), PollFd::new(&self.kill, PollFlags::IN)];
+        if self.plan.attached {
+            polled.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
+        }
+        let timeout =
+            Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
+        match poll(&mut polled, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = |index: usize| polled.get(index).is_some_and(|fd| !fd.revents().is_empty());
+        Ok(Woken { child_ended: ready(0), kill_requested: ready(1), owner_gone: ready(2) })
+    }
+
+    fn reap(&mut self) -> io::Result<ExitCause> {
+        let status = self.child.wait()?;
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        Ok(match (status.code(), signal) {
+            (Some(code), _) if code > 128 => ExitCause::Signaled { signal: code - 128 },
+            (Some(code), _) => ExitCause::Exited { code },
+            (None, Some(signal)) => ExitCause::Signaled { signal },
+            (None, None) => ExitCause::Unknown,
+        })
+    }
+
+    /// The launcher takes the whole sandbox with it: its child is tied to it and is the first process of
+    /// a pid namespace. On the host, [`Self::end_leftovers`] follows.
+    fn kill_child(&mut self) {
+        let _ = self.child.kill();
+    }
+
+    /// Waits until no descendant is left. In a native sandbox they die by themselves; on the host they
+    /// are killed until none is found.
+    fn end_leftovers(&self) {
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        loop {
+            if matches!(self.plan.inner, Inner::Host { .. }) {
+                for pid in processes::descendants(own) {
+                    if let Some(pid) = Pid::from_raw(pid) {
+                        let _ = kill_process(pid, Signal::KILL);
+                    }
+                }
+            }
+            match wait(WaitOptions::empty()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// What happened while the shim waited.
+#[derive(Debug, Clone, Copy, Default)]
+struct Woken {
+    child_ended: bool,
+    kill_requested: bool,
+    owner_gone: bool,
+}
+
+/// Starts the launcher or the worker. Its stderr is the shim's: the pipe on which the launch is reported.
+fn spawn(folder: &Folder, plan: &ShimPlan) -> io::Result<(Child, std::process::ChildStdin)> {
+    let output = OpenOptions::new().create(true).append(true).open(folder.worker_output())?;
+    let mut command = Command::new("/proc/self/exe");
+    command.env_clear().stdin(Stdio::piped()).stdout(output);
+    match &plan.inner {
+        Inner::Native => {
+            let own = rustix::process::getpid().as_raw_nonzero().to_string();
+            command.arg("launcher").arg(folder.path()).arg(own);
+        }
+        Inner::Host { outside } => {
+            folder.write(Record::Outside, outside)?;
+            command.arg("worker").stderr(File::create(folder.worker_errors())?);
+        }
+    }
+    let mut child = command.spawn()?;
+    if matches!(plan.inner, Inner::Host { .. }) {
+        report(&LaunchStatus::Ready);
+    }
+    let stdin = child.stdin.take().expect("stdin was piped");
+    // Whoever asked for the sandbox waits for the end of this pipe.
+    let null = OpenOptions::new().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stderr(null)?;
+    Ok((child, stdin))
+}

@@ -1,0 +1,153 @@
+//! When a sandbox is to end, decided from the clock and from what was measured.
+
+use std::time::{Duration, Instant};
+
+use cofferdam_core::{ExitCause, LimitHit};
+
+use super::disk::DiskWatch;
+use super::{ShimPlan, Woken, processes};
+
+/// How often memory is summed up where no cgroup holds it.
+const MEMORY_INTERVAL: Duration = Duration::from_millis(200);
+/// How long a worker has, beyond the agent's grace, to say how the agent ended.
+const LAST_WORDS: Duration = Duration::from_millis(700);
+
+/// What the shim is to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Nothing.
+    Wait,
+    /// Ask the worker to end the agent.
+    Ask,
+    /// Kill the sandbox.
+    Kill,
+}
+
+/// Watches over one sandbox.
+pub(super) struct Watch {
+    deadline: Instant,
+    grace: Duration,
+    disk: DiskWatch,
+    memory: Option<MemoryWatch>,
+    ending: Option<Ending>,
+}
+
+struct MemoryWatch {
+    limit_bytes: u64,
+    next: Instant,
+}
+
+/// Why and when the sandbox is killed if it does not end by itself.
+#[derive(Clone, Copy)]
+struct Ending {
+    cause: ExitCause,
+    kill_at: Instant,
+}
+
+impl Watch {
+    pub(super) fn new(plan: &ShimPlan, now: Instant) -> Self {
+        let memory = plan
+            .cgroup
+            .is_none()
+            .then_some(MemoryWatch { limit_bytes: plan.limits.memory_bytes, next: now + MEMORY_INTERVAL });
+        let timeout = Duration::from_millis(plan.timeout_ms);
+        Self {
+            // A timeout beyond what the clock can tell is as good as none; a year is such a one.
+            deadline: now + timeout.min(Duration::from_secs(365 * 24 * 3600)),
+            grace: Duration::from_millis(plan.grace_ms),
+            disk: DiskWatch::new(plan.watched.clone(), plan.workspace_bytes, now),
+            memory,
+            ending: None,
+        }
+    }
+
+    /// How long nothing needs to be looked at.
+    pub(super) fn next_check(&self, now: Instant) -> Duration {
+        let mut next = self.ending.map_or(self.deadline, |ending| ending.kill_at);
+        next = next.min(self.disk.next_check());
+        if let Some(memory) = &self.memory {
+            next = next.min(memory.next);
+        }
+        next.saturating_duration_since(now)
+    }
+
+    /// Why the sandbox was ended, if it was the shim that ended it.
+    pub(super) fn verdict(&self) -> Option<ExitCause> {
+        self.ending.map(|ending| ending.cause)
+    }
+
+    pub(super) fn decide(&mut self, woken: &Woken, now: Instant, child: u32) -> Action {
+        if let Some(ending) = self.ending {
+            let kill = now >= ending.kill_at || woken.kill_requested || woken.owner_gone;
+            return if kill { Action::Kill } else { Action::Wait };
+        }
+        let cause = if woken.owner_gone {
+            ExitCause::OwnerGone
+        } else if woken.kill_requested {
+            ExitCause::Killed
+        } else if self.disk.is_over(now) {
+            ExitCause::Limit { hit: LimitHit::Disk }
+        } else if self.memory_is_over(now, child) {
+            ExitCause::Limit { hit: LimitHit::Memory }
+        } else if now >= self.deadline {
+            self.ending = Some(Ending { cause: ExitCause::Deadline, kill_at: now + self.grace + LAST_WORDS });
+            return Action::Ask;
+        } else {
+            return Action::Wait;
+        };
+        self.ending = Some(Ending { cause, kill_at: now });
+        Action::Kill
+    }
+
+    fn memory_is_over(&mut self, now: Instant, child: u32) -> bool {
+        let Some(memory) = &mut self.memory else { return false };
+        if now < memory.next {
+            return false;
+        }
+        memory.next = now + MEMORY_INTERVAL;
+        processes::resident_bytes(child.cast_signed()) > memory.limit_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::native::plan::CgroupLimits;
+    use crate::shim::Inner;
+
+    fn watch(now: Instant) -> Watch {
+        let plan = ShimPlan {
+            inner: Inner::Native,
+            attached: true,
+            timeout_ms: 1_000,
+            grace_ms: 500,
+            cgroup: None,
+            limits: CgroupLimits { memory_bytes: u64::MAX, cpus_milli: 1000, pids: 1 },
+            workspace_bytes: 1 << 40,
+            watched: Vec::new(),
+            layers: crate::Layers::Folder { path: "/nowhere".into() },
+        };
+        Watch::new(&plan, now)
+    }
+
+    #[test]
+    fn at_the_deadline_the_worker_is_asked_and_after_the_grace_killed() {
+        let start = Instant::now();
+        let mut watch = watch(start);
+        let at = |ms| start + Duration::from_millis(ms);
+        assert_eq!(watch.decide(&Woken::default(), at(999), 1), Action::Wait);
+        assert_eq!(watch.decide(&Woken::default(), at(1_000), 1), Action::Ask);
+        assert_eq!(watch.decide(&Woken::default(), at(1_400), 1), Action::Wait);
+        assert_eq!(watch.decide(&Woken::default(), at(2_200), 1), Action::Kill);
+        assert_eq!(watch.verdict(), Some(ExitCause::Deadline));
+    }
+
+    #[test]
+    fn an_owner_that_is_gone_ends_an_attached_sandbox_at_once() {
+        let start = Instant::now();
+        let mut watch = watch(start);
+        let woken = Woken { owner_gone: true, ..Woken::default() };
+        assert_eq!(watch.decide(&woken, start, 1), Action::Kill);
+        assert_eq!(watch.verdict(), Some(ExitCause::OwnerGone));
+    }
+}

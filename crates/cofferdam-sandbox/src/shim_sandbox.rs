@@ -1,0 +1,130 @@
+//! A sandbox that a shim watches: how `native` and `host` are attached to, waited for and ended.
+
+use std::io;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cofferdam_core::{OutsideSeal, SandboxExit, SandboxId};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use tokio::net::UnixStream;
+
+use crate::backend::{Layers, OpenError, Process, Sandbox};
+use crate::folder::{Folder, Record};
+use crate::native::watch_descriptor;
+use crate::remove::remove_tree;
+use crate::shim::{INPUT_SOCKET, KILL_SOCKET, ProcessRecord, ShimPlan};
+use crate::{native, socket, tail};
+
+/// How long a shim has to end its sandbox before it is killed itself, which ends it as well.
+const KILL_DEADLINE: Duration = Duration::from_secs(10);
+
+pub(crate) struct ShimSandbox {
+    pub(crate) folder: Folder,
+    pub(crate) layers: Layers,
+    /// Held by an attached sandbox: the shim ends it when this is closed, however that happens.
+    pub(crate) _owner: Option<std::process::ChildStdin>,
+}
+
+impl ShimSandbox {
+    fn error(&self, action: &'static str) -> impl FnOnce(io::Error) -> OpenError + use<> {
+        let id = self.folder.id().clone();
+        move |source| OpenError::Io { id, action, source }
+    }
+
+    fn shim(&self) -> Result<Option<ProcessRecord>, OpenError> {
+        let record = self.folder.read(Record::Process).map_err(self.error("read the shim's record"))?;
+        Ok(record.filter(|record: &ProcessRecord| record.is_alive()))
+    }
+
+    /// Waits until the shim is gone.
+    async fn shim_ended(&self) -> Result<(), OpenError> {
+        let Some(record) = self.shim()? else { return Ok(()) };
+        let pid = Pid::from_raw(record.pid).ok_or(io::ErrorKind::InvalidData).map_err(io::Error::from);
+        let pid = pid.map_err(self.error("read the shim's record"))?;
+        let Ok(pidfd) = pidfd_open(pid, PidfdFlags::NONBLOCK) else { return Ok(()) };
+        // The number may have been given to another process since it was looked at.
+        if !record.is_alive() {
+            return Ok(());
+        }
+        let pidfd = watch_descriptor(pidfd).map_err(self.error("watch the shim"))?;
+        let _ready = pidfd.readable().await.map_err(self.error("watch the shim"))?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Sandbox for ShimSandbox {
+    fn id(&self) -> &SandboxId {
+        self.folder.id()
+    }
+
+    async fn measure(&self) -> Result<OutsideSeal, OpenError> {
+        let missing = || self.error("find the measured seal")(io::ErrorKind::NotFound.into());
+        let read = self.folder.read(Record::Outside).map_err(self.error("read the measured seal"))?;
+        read.ok_or_else(missing)
+    }
+
+    async fn attach(&self) -> Result<Process, OpenError> {
+        let stdin: std::pin::Pin<Box<dyn tokio::io::AsyncWrite + Send>> =
+            match socket::connect(self.folder.path(), INPUT_SOCKET) {
+                Ok(stream) => {
+                    stream.set_nonblocking(true).map_err(self.error("reach the worker"))?;
+                    Box::pin(UnixStream::from_std(stream).map_err(self.error("reach the worker"))?)
+                }
+                // It has ended; what it printed can still be read.
+                Err(_) => Box::pin(tokio::io::sink()),
+            };
+        let ended = match self.shim()? {
+            Some(record) => Pid::from_raw(record.pid)
+                .and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok())
+                .filter(|_| record.is_alive()),
+            None => None,
+        };
+        let stdout =
+            tail::follow(&self.folder.worker_output(), ended).map_err(self.error("read the output"))?;
+        Ok(Process { stdin, stdout })
+    }
+
+    async fn wait(&self) -> Result<SandboxExit, OpenError> {
+        self.shim_ended().await?;
+        let exit = self.folder.read(Record::Exit).map_err(self.error("read the end"))?;
+        // A shim that died says nothing, and took the sandbox with it.
+        Ok(exit.unwrap_or_else(SandboxExit::unknown))
+    }
+
+    async fn kill(&self) -> Result<(), OpenError> {
+        let Some(record) = self.shim()? else { return Ok(()) };
+        let _asked = socket::connect(self.folder.path(), KILL_SOCKET);
+        if tokio::time::timeout(KILL_DEADLINE, self.shim_ended()).await.is_ok() {
+            return Ok(());
+        }
+        if let Some(pid) = Pid::from_raw(record.pid).filter(|_| record.is_alive()) {
+            kill_process(pid, Signal::KILL).map_err(|e| self.error("kill the shim")(e.into()))?;
+        }
+        self.shim_ended().await
+    }
+
+    fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    async fn destroy(&self) -> Result<(), OpenError> {
+        if !self.folder.exists() {
+            return Ok(());
+        }
+        self.kill().await?;
+        let plan: Option<ShimPlan> = self.folder.read(Record::Shim).map_err(self.error("read the plan"))?;
+        let folder = self.folder.clone();
+        let removed = tokio::task::spawn_blocking(move || {
+            if let Some(cgroup) = plan.and_then(|plan| plan.cgroup) {
+                native::end_cgroup(&cgroup)?;
+            }
+            native::release_ids(&folder)?;
+            remove_tree(folder.path())
+        });
+        removed
+            .await
+            .unwrap_or_else(|panic| Err(io::Error::other(panic)))
+            .map_err(self.error("remove what is left"))
+    }
+}

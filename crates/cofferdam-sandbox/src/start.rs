@@ -1,0 +1,121 @@
+//! Starting a shim, and hearing from it whether the sandbox came up.
+
+use std::io;
+use std::process::Stdio;
+use std::time::Duration;
+
+use cofferdam_core::SandboxId;
+use tokio::io::AsyncReadExt;
+
+use crate::backend::{Attachment, CreateError, Layers, Sandbox, ToolOutput};
+use crate::folder::Folder;
+use crate::native::{LaunchStatus, explain};
+use crate::shim_sandbox::ShimSandbox;
+
+/// How long a sandbox may take to come up. It takes milliseconds; a machine under load takes longer.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Starts the shim of a sandbox whose folder is ready, and waits until the worker runs.
+pub(crate) async fn start(
+    folder: Folder,
+    layers: Layers,
+    command: &[String],
+    attachment: Attachment,
+) -> Result<ShimSandbox, CreateError> {
+    match start_shim(&folder, command, attachment).await {
+        Ok(owner) => Ok(ShimSandbox { folder, layers, _owner: owner }),
+        Err(error) => {
+            discard(folder).await;
+            Err(error)
+        }
+    }
+}
+
+/// Nothing of a sandbox that did not come up stays behind.
+pub(crate) async fn discard(folder: Folder) {
+    let layers = Layers::Folder { path: folder.path().to_owned() };
+    let sandbox = ShimSandbox { folder, layers, _owner: None };
+    if let Err(error) = sandbox.destroy().await {
+        tracing::warn!(sandbox.id = %sandbox.id(), %error, "a sandbox that did not start could not be removed");
+    }
+}
+
+pub(crate) fn failed(id: &SandboxId, step: &str, error: &io::Error) -> CreateError {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => CreateError::DiskFull { id: id.clone() },
+        _ => CreateError::Failed { id: id.clone(), message: format!("could not {step}: {error}") },
+    }
+}
+
+async fn start_shim(
+    folder: &Folder,
+    command: &[String],
+    attachment: Attachment,
+) -> Result<Option<std::process::ChildStdin>, CreateError> {
+    let id = folder.id();
+    let (program, arguments) = command.split_first().expect("the shim has a command");
+    let mut shim = std::process::Command::new(program);
+    shim.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+    shim.stdin(if attachment == Attachment::Attached { Stdio::piped() } else { Stdio::null() });
+    let mut child = shim.spawn().map_err(|error| failed(id, "start the shim", &error))?;
+    let owner = child.stdin.take();
+    let status = child.stderr.take().expect("stderr was piped");
+    // Whoever ends first, the shim is waited for, so that it does not stay as a zombie.
+    std::thread::spawn(move || child.wait());
+    let status = tokio::process::ChildStderr::from_std(status)
+        .map_err(|error| failed(id, "watch the shim", &error))?;
+    let mut text = String::new();
+    let read = tokio::time::timeout(DEADLINE, status.take(64 << 10).read_to_string(&mut text)).await;
+    match read {
+        Err(_) => return Err(CreateError::Deadline { id: id.clone(), within: DEADLINE }),
+        Ok(Err(error)) => return Err(failed(id, "start the shim", &error)),
+        Ok(Ok(_)) => {}
+    }
+    let parsed = text.lines().find_map(|line| serde_json::from_str::<LaunchStatus>(line).ok());
+    match parsed {
+        Some(LaunchStatus::Ready) => Ok(owner),
+        Some(LaunchStatus::Error(error)) => Err(explain(id, &error)),
+        None => Err(CreateError::Failed {
+            id: id.clone(),
+            message: format!("the launcher ended without a word: {}", text.trim()),
+        }),
+    }
+}
+
+/// Runs a command to its end, with a deadline, and keeps the last words of its stderr.
+pub(crate) async fn run_command(
+    id: &SandboxId,
+    mut command: std::process::Command,
+    deadline: Duration,
+) -> Result<ToolOutput, CreateError> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let (started, starting) = tokio::sync::oneshot::channel();
+    // A launcher is tied to the thread that started it, so that thread stays until it has ended.
+    let waiting = tokio::task::spawn_blocking(move || -> io::Result<(std::process::ExitStatus, String)> {
+        let mut child = command.spawn()?;
+        let _ = started.send(child.id());
+        let mut message = String::new();
+        if let Some(stderr) = child.stderr.take() {
+            io::Read::read_to_string(&mut io::Read::take(stderr, 64 << 10), &mut message)?;
+        }
+        Ok((child.wait()?, message))
+    });
+    let kill = async {
+        let pid = starting.await;
+        tokio::time::sleep(deadline).await;
+        pid.ok().and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
+    };
+    let ended = tokio::select! {
+        ended = waiting => ended,
+        pid = kill => {
+            if let Some(pid) = pid {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            return Ok(ToolOutput { code: None, message: format!("it took longer than {} s", deadline.as_secs()) });
+        }
+    };
+    let (status, message) = ended
+        .unwrap_or_else(|panic| Err(io::Error::other(panic)))
+        .map_err(|error| failed(id, "run a tool", &error))?;
+    Ok(ToolOutput { code: status.code(), message: message.trim().to_owned() })
+}
