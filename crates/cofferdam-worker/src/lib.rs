@@ -70,12 +70,9 @@ impl Options {
 /// 0 means that the last line was written, whatever it says; anything else that it was not.
 #[must_use]
 pub fn worker_main(options: Options) -> ExitCode {
-    let scope = options.scope;
     match work(options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody hears the worker any more, so nothing of the agent may go on.
-            ending::kill_once(scope);
             eprintln!("cofferdam worker: {error}");
             ExitCode::FAILURE
         }

@@ -58,8 +58,13 @@ impl Session {
         Self { options, output, reaper, sender, inputs, heartbeat_at }
     }
 
-    /// Does the job, and says how it ended. An error means that the host cannot be reached.
+    /// Does the job, and says how it ended. An error means that the host cannot be reached; nothing of
+    /// the agent runs on then.
     pub(crate) fn run(mut self) -> io::Result<()> {
+        self.report_job().inspect_err(|_| self.abandon())
+    }
+
+    fn report_job(&mut self) -> io::Result<()> {
         let end = self.do_job()?;
         self.output.emit(worker_line::EXITED, &WorkerExited { end })?;
         self.output.flush()
@@ -186,6 +191,16 @@ impl Session {
         }
     }
 
+    /// Kills whatever is left, and tells nobody.
+    fn abandon(&self) {
+        let deadline = Instant::now() + SWEEP;
+        while !self.reaper.is_childless() && Instant::now() < deadline {
+            kill_once(self.options.scope);
+            // Readers and the reaper wait for room in the queue.
+            let _ = self.inputs.recv_timeout(SWEEP_STEP);
+        }
+    }
+
     /// Everything that can happen while there is an agent.
     fn take(&mut self, agent: &mut AgentProcess, job: &Job, input: Input) -> io::Result<()> {
         match input {
@@ -219,8 +234,9 @@ impl Session {
     fn ask_to_end(&mut self, agent: &mut AgentProcess, grace: Duration) {
         agent.ended_for.get_or_insert(AgentEnd::Cancelled);
         self.reaper.signal_group(agent.pid, Signal::TERM);
-        let kill_at = Instant::now() + grace;
-        agent.kill_at = Some(agent.kill_at.map_or(kill_at, |earlier| earlier.min(kill_at)));
+        // A grace beyond what the clock can count is no limit.
+        let kill_at = Instant::now().checked_add(grace);
+        agent.kill_at = agent.kill_at.into_iter().chain(kill_at).min();
     }
 
     /// No adapter has a way to hand over a message yet, so none is delivered; see `Adapter::supports`.
