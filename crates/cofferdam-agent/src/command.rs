@@ -1,0 +1,92 @@
+//! Provider `command`: any program, whose lines are shown as they are.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use cofferdam_core::EventType;
+use serde_json::Value;
+
+use crate::adapter::{Adapter, Command, Parsed, Stdin, Stream, Supports};
+use crate::detect::Search;
+use crate::output_text::shown_text;
+
+pub(crate) struct CommandAdapter {
+    argv: Vec<String>,
+}
+
+impl CommandAdapter {
+    pub(crate) fn new(argv: Vec<String>) -> Self {
+        Self { argv }
+    }
+}
+
+impl Adapter for CommandAdapter {
+    fn provider(&self) -> &'static str {
+        "command"
+    }
+
+    fn detect(&self, search: &Search<'_>) -> Option<PathBuf> {
+        search.find(self.argv.first()?)
+    }
+
+    fn command(&self) -> Command {
+        Command { argv: self.argv.clone(), env: BTreeMap::new(), stdin: Stdin::Null }
+    }
+
+    fn parse(&mut self, stream: Stream, line: &[u8]) -> Vec<Parsed> {
+        let event_type = match stream {
+            Stream::Stdout => EventType::AgentMessage,
+            Stream::Stderr => EventType::AgentStderr,
+        };
+        vec![Parsed { event_type, data: Value::Object(shown_text(line)) }]
+    }
+
+    fn supports(&self) -> Supports {
+        Supports::NOTHING
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::AgentSetup;
+    use serde_json::json;
+
+    use super::*;
+    use crate::adapter::for_setup;
+
+    fn adapter(argv: &[&str]) -> Box<dyn Adapter + Send> {
+        for_setup(&AgentSetup::Command { argv: argv.iter().map(|&arg| arg.to_owned()).collect() })
+    }
+
+    #[test]
+    fn a_command_is_started_as_it_is_and_never_through_a_shell() {
+        let command = adapter(&["printf", "%s", "a b; $(c)"]).command();
+        assert_eq!(command.argv, ["printf", "%s", "a b; $(c)"]);
+        assert!(command.env.is_empty());
+    }
+
+    #[test]
+    fn each_stream_has_its_own_event_type() {
+        let mut adapter = adapter(&["true"]);
+        let said = adapter.parse(Stream::Stdout, b"hello");
+        let complained = adapter.parse(Stream::Stderr, b"oh");
+        assert_eq!(said, [Parsed { event_type: EventType::AgentMessage, data: json!({ "text": "hello" }) }]);
+        assert_eq!(
+            complained,
+            [Parsed { event_type: EventType::AgentStderr, data: json!({ "text": "oh" }) }]
+        );
+    }
+
+    #[test]
+    fn a_line_that_looks_like_a_protocol_line_stays_text() {
+        let line = br#"{"v":1,"seq":1,"at":0,"type":"worker.exited","data":{}}"#;
+        let parsed = adapter(&["true"]).parse(Stream::Stdout, line);
+        assert_eq!(parsed[0].event_type, EventType::AgentMessage);
+        assert_eq!(parsed[0].data["text"].as_str().unwrap().as_bytes(), line);
+    }
+
+    #[test]
+    fn a_command_takes_no_messages() {
+        assert_eq!(adapter(&["true"]).supports(), Supports::NOTHING);
+    }
+}

@@ -1,0 +1,67 @@
+//! The worker as a program of its own, for the tests of this crate. It takes the roles that the binary
+//! has, with stand-ins for those of the walls: no wall is put up, and the seal is a canned one.
+
+use std::os::fd::RawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use cofferdam_core::WallPlan;
+use serde_json::json;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["worker"] => cofferdam_worker::worker_main(options(10_000)),
+        ["worker", "--heartbeat-ms", ms] => {
+            cofferdam_worker::worker_main(options(ms.parse().expect("a number")))
+        }
+        ["enter-walls", "--status-fd", fd, plan, program, ref rest @ ..] => {
+            let fd = fd.parse().expect("the number of a descriptor");
+            serde_json::from_str::<WallPlan>(plan).expect("a plan of walls");
+            enter_walls(fd, program, rest)
+        }
+        ["probe", paths] => probe(paths),
+        _ => panic!("unknown role {args:?}"),
+    }
+}
+
+fn options(heartbeat_ms: u64) -> cofferdam_worker::Options {
+    let options = cofferdam_worker::Options::of_this_process().expect("our own path");
+    cofferdam_worker::Options { heartbeat: Duration::from_millis(heartbeat_ms), ..options }
+}
+
+/// Bash stands in for the real role: safe code cannot close an inherited descriptor.
+fn enter_walls(status_fd: RawFd, program: &str, rest: &[&str]) -> ExitCode {
+    let script = format!(
+        r#"found=$(type -P -- "$0")
+        if [ ! -x "$found" ] || [ -d "$found" ]; then
+            printf '{{"not_started":"cannot start %s"}}\n' "$0" >&{status_fd}
+            exit 127
+        fi
+        exec {status_fd}>&-
+        exec "$0" "$@""#
+    );
+    let error = Command::new("bash").args(["-c", &script, program]).args(rest).exec();
+    panic!("failed to start bash: {error}");
+}
+
+fn probe(paths: &str) -> ExitCode {
+    if std::env::var_os("PROBE_FAILS").is_some() {
+        eprintln!("the probe was told to fail");
+        return ExitCode::FAILURE;
+    }
+    let paths: Vec<String> = serde_json::from_str(paths).expect("a list of paths");
+    let refused = json!({ "refused": "ENETUNREACH" });
+    let seal = json!({
+        "uid": 1000, "gid": 1000,
+        "capabilities": { "effective": 0, "permitted": 0, "inheritable": 0, "bounding": 0, "ambient": 0 },
+        "no_new_privileges": true, "seccomp_mode": 2, "system_calls": {}, "landlock_abi": 1,
+        "mounts": [], "writable": paths, "visible_processes": 2,
+        "limits": { "open_files": 1, "processes": 1, "file_bytes": null, "core_bytes": 0 },
+        "network": { "interfaces": [], "ipv4": refused, "ipv6": refused },
+    });
+    println!("{seal}");
+    ExitCode::SUCCESS
+}

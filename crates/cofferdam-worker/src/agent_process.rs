@@ -1,0 +1,111 @@
+//! The agent's process: started, read, and what is known of its end.
+
+use std::ffi::OsString;
+use std::io::{self, PipeReader, Read};
+use std::path::Path;
+use std::sync::mpsc::SyncSender;
+use std::thread;
+use std::time::Instant;
+
+use cofferdam_agent::{Adapter, Stdin, Stream};
+use cofferdam_core::{AgentEnd, Job};
+use rustix::process::{Pid, WaitStatus};
+
+use crate::input::Input;
+use crate::launch::{Launch, LaunchError};
+use crate::reaper::Reaper;
+use crate::relay::Relay;
+
+/// What is read at a time; a pipe holds as much.
+const CHUNK: usize = 64 << 10;
+
+/// A running agent, and what has happened to it.
+pub(crate) struct AgentProcess {
+    pub pid: Pid,
+    pub relay: Relay,
+    /// How its own process ended, once it has.
+    pub ended: Option<AgentEnd>,
+    /// What the worker ended it for, if that was first.
+    pub ended_for: Option<AgentEnd>,
+    /// When it will be killed.
+    pub kill_at: Option<Instant>,
+    /// Outputs that somebody still holds open.
+    pub open_streams: Vec<Stream>,
+    /// When it last printed something.
+    pub printed_at: Instant,
+}
+
+impl AgentProcess {
+    /// Starts the agent.
+    pub(crate) fn start(
+        binary: &Path,
+        job: &Job,
+        adapter: Box<dyn Adapter + Send>,
+        reaper: &Reaper,
+        sender: &SyncSender<Input>,
+    ) -> Result<Self, LaunchError> {
+        let command = adapter.command();
+        match command.stdin {
+            // `Launch` gives it to every process.
+            Stdin::Null => {}
+        }
+        let failed = |source| LaunchError::Spawn { directory: job.working_directory.clone(), source };
+        let (stdout, stdout_writer) = io::pipe().map_err(failed)?;
+        let (stderr, stderr_writer) = io::pipe().map_err(failed)?;
+        // The readers are there before the agent, which could otherwise use up the processes that the
+        // sandbox may have and leave us without threads.
+        start_reader(Stream::Stdout, stdout, sender.clone()).map_err(failed)?;
+        start_reader(Stream::Stderr, stderr, sender.clone()).map_err(failed)?;
+        let argv = command.argv.into_iter().map(OsString::from).collect();
+        let launch = Launch { binary, job, env: &command.env, argv };
+        let pid = launch.start(reaper, stdout_writer, stderr_writer)?;
+        Ok(Self {
+            pid,
+            relay: Relay::new(adapter, job.output_bytes),
+            ended: None,
+            ended_for: None,
+            kill_at: None,
+            open_streams: vec![Stream::Stdout, Stream::Stderr],
+            printed_at: Instant::now(),
+        })
+    }
+
+    /// Whether nothing is left to be waited for: it has ended by itself, or it has to be killed now.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended.is_some() || self.ended_for == Some(AgentEnd::OutputLimit)
+    }
+
+    /// How it ended. What the worker ended it for says more than the signal that did it.
+    pub(crate) fn end(self) -> AgentEnd {
+        // Without either it was cancelled and could not be killed; the kernel ends it with the worker.
+        self.ended_for.or(self.ended).unwrap_or(AgentEnd::Cancelled)
+    }
+}
+
+/// The end that a wait status tells of.
+pub(crate) fn end_of(status: WaitStatus) -> AgentEnd {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => AgentEnd::Exited { code },
+        (None, Some(signal)) => AgentEnd::Signaled { signal },
+        (None, None) => unreachable!("the reaper asks for nothing but ends"),
+    }
+}
+
+fn start_reader(stream: Stream, mut pipe: PipeReader, sender: SyncSender<Input>) -> io::Result<()> {
+    let name = if stream == Stream::Stdout { "agent-stdout" } else { "agent-stderr" };
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let input = match pipe.read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Ok(0) | Err(_) => Input::OutputEnd { stream },
+                Ok(count) => Input::Output { stream, bytes: chunk[..count].to_vec() },
+            };
+            let ends = matches!(input, Input::OutputEnd { .. });
+            if sender.send(input).is_err() || ends {
+                return;
+            }
+        }
+    })?;
+    Ok(())
+}

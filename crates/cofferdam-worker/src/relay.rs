@@ -1,0 +1,94 @@
+//! What the agent prints, as events: cut, understood by its adapter, counted.
+
+use std::io::{self, Write};
+
+use cofferdam_agent::{Adapter, Stream, exact_text};
+use cofferdam_core::{MAX_EVENT_TEXT, worker_line};
+use serde_json::{Value, json};
+
+use crate::lines::{Piece, Splitter};
+use crate::output::LineWriter;
+
+/// Whether the agent may go on printing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowance {
+    Left,
+    /// It has printed more than it may; nothing more is passed on.
+    Exceeded,
+}
+
+/// Passes on what one agent prints.
+pub(crate) struct Relay {
+    adapter: Box<dyn Adapter + Send>,
+    stdout: Splitter,
+    stderr: Splitter,
+    bytes_left: u64,
+    allowance: Allowance,
+}
+
+impl Relay {
+    pub(crate) fn new(adapter: Box<dyn Adapter + Send>, output_bytes: u64) -> Self {
+        Self {
+            adapter,
+            stdout: Splitter::new(MAX_EVENT_TEXT),
+            stderr: Splitter::new(MAX_EVENT_TEXT),
+            bytes_left: output_bytes,
+            allowance: Allowance::Left,
+        }
+    }
+
+    /// Passes on some output, as far as the limit allows.
+    pub(crate) fn pass_on<W: Write>(
+        &mut self,
+        stream: Stream,
+        bytes: &[u8],
+        output: &mut LineWriter<W>,
+    ) -> io::Result<Allowance> {
+        if self.allowance == Allowance::Exceeded {
+            return Ok(Allowance::Exceeded);
+        }
+        let fitting = usize::try_from(self.bytes_left).unwrap_or(usize::MAX).min(bytes.len());
+        self.bytes_left -= fitting as u64;
+        let Self { adapter, stdout, stderr, .. } = self;
+        let splitter = if stream == Stream::Stdout { stdout } else { stderr };
+        splitter.push(&bytes[..fitting], |piece| write(&mut **adapter, stream, piece, output))?;
+        if fitting < bytes.len() {
+            self.end(Stream::Stdout, output)?;
+            self.end(Stream::Stderr, output)?;
+            self.allowance = Allowance::Exceeded;
+        }
+        Ok(self.allowance)
+    }
+
+    /// Passes on what is left of a stream that has no newline at its end.
+    pub(crate) fn end<W: Write>(&mut self, stream: Stream, output: &mut LineWriter<W>) -> io::Result<()> {
+        let Self { adapter, stdout, stderr, .. } = self;
+        let splitter = if stream == Stream::Stdout { stdout } else { stderr };
+        splitter.finish(|piece| write(&mut **adapter, stream, piece, output))
+    }
+}
+
+fn write<W: Write>(
+    adapter: &mut dyn Adapter,
+    stream: Stream,
+    piece: Piece<'_>,
+    output: &mut LineWriter<W>,
+) -> io::Result<()> {
+    let (line, cut) = match piece {
+        Piece::Line(line) => (line, false),
+        Piece::Beginning(line) => (line, true),
+        Piece::Rest { bytes, last } => {
+            let mut data = exact_text(bytes);
+            data.insert("stream".to_owned(), json!(stream));
+            data.insert("last".to_owned(), Value::Bool(last));
+            return output.emit(worker_line::OUTPUT_REST, &data);
+        }
+    };
+    for mut parsed in adapter.parse(stream, line) {
+        if cut && let Value::Object(data) = &mut parsed.data {
+            data.insert("cut".to_owned(), Value::Bool(true));
+        }
+        output.emit(parsed.event_type.as_str(), &parsed.data)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,300 @@
+//! One job from its first line to its last. The phases are functions that follow each other; each waits
+//! with [`Session::next`] and nothing else.
+
+use std::fs::File;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
+
+use cofferdam_agent::{Adapter, for_setup};
+use cofferdam_core::{AgentEnd, EventType, Job, ToWorker, WorkerExited, worker_line};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::Options;
+use crate::agent_process::{AgentProcess, end_of};
+use crate::ending::kill_once;
+use crate::input::Input;
+use crate::output::LineWriter;
+use crate::probe;
+use crate::reaper::Reaper;
+use crate::relay::Allowance;
+
+/// After the agent's end its children may still hold its outputs open. They are read until they have
+/// been quiet for this long,
+const QUIET: Duration = Duration::from_millis(200);
+/// and never for longer than this.
+const LINGER: Duration = Duration::from_millis(500);
+/// How long killed processes may take to be gone. Only one that is stuck in the kernel needs longer.
+const SWEEP: Duration = Duration::from_secs(2);
+/// How often what is left is looked for and killed again.
+const SWEEP_STEP: Duration = Duration::from_millis(20);
+
+/// A worker at work.
+pub(crate) struct Session {
+    options: Options,
+    output: LineWriter<File>,
+    reaper: Reaper,
+    sender: SyncSender<Input>,
+    inputs: Receiver<Input>,
+    heartbeat_at: Instant,
+}
+
+/// What a wait ended with.
+enum Next {
+    Input(Input),
+    Deadline,
+}
+
+impl Session {
+    pub(crate) fn new(
+        options: Options,
+        output: LineWriter<File>,
+        reaper: Reaper,
+        sender: SyncSender<Input>,
+        inputs: Receiver<Input>,
+    ) -> Self {
+        let heartbeat_at = Instant::now() + options.heartbeat;
+        Self { options, output, reaper, sender, inputs, heartbeat_at }
+    }
+
+    /// Does the job, and says how it ended. An error means that the host cannot be reached; nothing of
+    /// the agent runs on then.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        self.report_job().inspect_err(|_| self.abandon())
+    }
+
+    fn report_job(&mut self) -> io::Result<()> {
+        let end = self.do_job()?;
+        self.output.emit(worker_line::EXITED, &WorkerExited { end })?;
+        self.output.flush()
+    }
+
+    fn do_job(&mut self) -> io::Result<AgentEnd> {
+        let Some(job) = self.await_job()? else { return Ok(AgentEnd::Cancelled) };
+        let adapter = for_setup(&job.agent);
+        let agent_env = adapter.command().env;
+        match probe::measure(&self.options.binary, &job, &agent_env, &self.reaper) {
+            Ok(seal) => self.output.emit(worker_line::SEAL, &seal)?,
+            Err(error) => {
+                let reason = format!("probe failed: {error}");
+                self.log(&reason)?;
+                self.sweep(None)?;
+                return Ok(AgentEnd::NotStarted { reason });
+            }
+        }
+        if !self.await_start(&job)? {
+            return Ok(AgentEnd::Cancelled);
+        }
+        self.run_agent(&job, adapter)
+    }
+
+    /// `None` if there is nothing to do after all.
+    fn await_job(&mut self) -> io::Result<Option<Job>> {
+        loop {
+            match self.next(None)? {
+                Next::Input(Input::Host(ToWorker::Job(job))) => return Ok(Some(*job)),
+                Next::Input(Input::Host(ToWorker::Cancel { .. } | ToWorker::End)) => return Ok(None),
+                Next::Input(Input::Host(ToWorker::Start)) => {
+                    self.log("ignored a start that came before its job")?;
+                }
+                Next::Input(Input::Host(ToWorker::Message { id, .. })) => self.refuse(&id, "not_started")?,
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the agent is to be started.
+    fn await_start(&mut self, job: &Job) -> io::Result<bool> {
+        loop {
+            match self.next(None)? {
+                Next::Input(Input::Host(ToWorker::Start)) => return Ok(true),
+                Next::Input(Input::Host(ToWorker::Cancel { .. } | ToWorker::End)) => return Ok(false),
+                Next::Input(Input::Host(ToWorker::Job(second))) => self.repeat_job(job, &second)?,
+                Next::Input(Input::Host(ToWorker::Message { id, .. })) => self.refuse(&id, "not_started")?,
+                _ => {}
+            }
+        }
+    }
+
+    fn run_agent(&mut self, job: &Job, adapter: Box<dyn Adapter + Send>) -> io::Result<AgentEnd> {
+        let argv0 = adapter.command().argv.into_iter().next();
+        let started = AgentProcess::start(&self.options.binary, job, adapter, &self.reaper, &self.sender);
+        let mut agent = match started {
+            Ok(agent) => agent,
+            Err(error) => {
+                self.sweep(None)?;
+                return Ok(AgentEnd::NotStarted { reason: error.to_string() });
+            }
+        };
+        let started = json!({ "argv0": argv0, "pid": agent.pid.as_raw_pid() });
+        self.output.emit(EventType::AgentStarted.as_str(), &started)?;
+
+        self.attend(&mut agent, job)?;
+        self.linger(&mut agent, job)?;
+        self.sweep(Some((&mut agent, job)))?;
+
+        let end = agent.end();
+        self.output.emit(EventType::AgentFinished.as_str(), &end)?;
+        Ok(end)
+    }
+
+    /// Until the agent has ended or has to be killed.
+    fn attend(&mut self, agent: &mut AgentProcess, job: &Job) -> io::Result<()> {
+        while !agent.is_over() {
+            match self.next(agent.kill_at)? {
+                Next::Input(input) => self.take(agent, job, input)?,
+                Next::Deadline => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Until what the agent and its children printed before its end has been read.
+    fn linger(&mut self, agent: &mut AgentProcess, job: &Job) -> io::Result<()> {
+        let at_most = Instant::now() + LINGER;
+        agent.printed_at = Instant::now();
+        while agent.ended.is_some() && agent.ended_for.is_none() && !agent.open_streams.is_empty() {
+            match self.next(Some(at_most.min(agent.printed_at + QUIET)))? {
+                Next::Input(input) => self.take(agent, job, input)?,
+                Next::Deadline => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills whatever is left, until nothing is. What the dead had printed is still read: their pipes
+    /// end with them.
+    fn sweep(&mut self, mut agent: Option<(&mut AgentProcess, &Job)>) -> io::Result<()> {
+        let deadline = Instant::now() + SWEEP;
+        let mut kill_at = Instant::now();
+        loop {
+            let childless = self.reaper.is_childless();
+            let read = agent.as_ref().is_none_or(|(agent, _)| agent.open_streams.is_empty());
+            // An agent is over only once its status has been taken from the queue.
+            let ended = agent.as_ref().is_none_or(|(agent, _)| agent.ended.is_some());
+            if childless && read && ended {
+                return Ok(());
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                return self.log("gave up waiting for killed processes to be gone");
+            }
+            if now >= kill_at && !childless {
+                kill_once(self.options.scope);
+                kill_at = now + SWEEP_STEP;
+            }
+            let wake_at = if childless { deadline } else { kill_at.min(deadline) };
+            if let (Next::Input(input), Some((agent, job))) = (self.next(Some(wake_at))?, &mut agent) {
+                self.take(agent, job, input)?;
+            }
+        }
+    }
+
+    /// Kills whatever is left, and tells nobody.
+    fn abandon(&self) {
+        let deadline = Instant::now() + SWEEP;
+        while !self.reaper.is_childless() && Instant::now() < deadline {
+            kill_once(self.options.scope);
+            // Readers and the reaper wait for room in the queue.
+            let _ = self.inputs.recv_timeout(SWEEP_STEP);
+        }
+    }
+
+    /// Everything that can happen while there is an agent.
+    fn take(&mut self, agent: &mut AgentProcess, job: &Job, input: Input) -> io::Result<()> {
+        match input {
+            Input::Output { stream, bytes } => {
+                agent.printed_at = Instant::now();
+                if agent.relay.pass_on(stream, &bytes, &mut self.output)? == Allowance::Exceeded {
+                    agent.ended_for.get_or_insert(AgentEnd::OutputLimit);
+                }
+            }
+            Input::OutputEnd { stream } => {
+                agent.open_streams.retain(|&open| open != stream);
+                agent.relay.end(stream, &mut self.output)?;
+            }
+            Input::Reaped { pid, status } if pid == agent.pid => agent.ended = Some(end_of(status)),
+            Input::Host(ToWorker::Cancel { grace_ms }) if agent.ended.is_none() => {
+                self.ask_to_end(agent, Duration::from_millis(grace_ms));
+            }
+            Input::Host(ToWorker::Job(second)) => self.repeat_job(job, &second)?,
+            Input::Host(ToWorker::Message { id, kind, .. }) => self.answer(agent, &id, &kind)?,
+            // A cancel of what has ended and a repeated start change nothing, and `end` only says that
+            // no message will come. Other processes that were reaped were orphans.
+            Input::Host(ToWorker::Cancel { .. } | ToWorker::Start | ToWorker::End)
+            | Input::Reaped { .. }
+            | Input::Childless
+            | Input::Malformed { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// A second cancel can only shorten the grace.
+    fn ask_to_end(&mut self, agent: &mut AgentProcess, grace: Duration) {
+        agent.ended_for.get_or_insert(AgentEnd::Cancelled);
+        self.reaper.signal_group(agent.pid, Signal::TERM);
+        // A grace beyond what the clock can count is no limit.
+        let kill_at = Instant::now().checked_add(grace);
+        agent.kill_at = agent.kill_at.into_iter().chain(kill_at).min();
+    }
+
+    /// No adapter has a way to hand over a message yet, so none is delivered; see `Adapter::supports`.
+    fn answer(&mut self, agent: &AgentProcess, id: &str, kind: &str) -> io::Result<()> {
+        let reason = match kind {
+            _ if agent.ended.is_some() || agent.ended_for.is_some() => "run_ended",
+            "steer" | "follow_up" | "interrupt" => "not_supported",
+            _ => "unknown_kind",
+        };
+        self.refuse(id, reason)
+    }
+
+    fn refuse(&mut self, id: &str, reason: &str) -> io::Result<()> {
+        let data = json!({ "id": id, "reason": reason });
+        self.output.emit(EventType::MessageRefused.as_str(), &data)
+    }
+
+    /// A host that does not know whether its job arrived sends it again.
+    fn repeat_job(&mut self, job: &Job, second: &Job) -> io::Result<()> {
+        if second.attempt == job.attempt {
+            return Ok(());
+        }
+        self.log("refused a job of another attempt")
+    }
+
+    fn log(&mut self, text: &str) -> io::Result<()> {
+        self.output.emit(EventType::Log.as_str(), &json!({ "text": text }))
+    }
+
+    /// Waits for the next input. The host sees every line before the worker waits; heartbeats and
+    /// malformed lines are dealt with on the way.
+    fn next(&mut self, deadline: Option<Instant>) -> io::Result<Next> {
+        loop {
+            let now = Instant::now();
+            if now >= self.heartbeat_at {
+                self.output.emit(EventType::Heartbeat.as_str(), &json!({}))?;
+                self.heartbeat_at = now + self.options.heartbeat;
+            }
+            // Before the queue: an agent that never stops printing must not put off its own end.
+            if deadline.is_some_and(|deadline| now >= deadline) {
+                return Ok(Next::Deadline);
+            }
+            let received = match self.inputs.try_recv() {
+                Ok(input) => Ok(input),
+                Err(_) => {
+                    self.output.flush()?;
+                    let wake_at = deadline.map_or(self.heartbeat_at, |at| at.min(self.heartbeat_at));
+                    self.inputs.recv_timeout(wake_at.saturating_duration_since(now))
+                }
+            };
+            match received {
+                Ok(Input::Malformed { bytes, why }) => {
+                    self.log(&format!("ignored a line of {bytes} bytes on stdin: {why}"))?;
+                }
+                Ok(input) => return Ok(Next::Input(input)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the session holds a sender itself"),
+            }
+        }
+    }
+}

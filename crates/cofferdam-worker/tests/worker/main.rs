@@ -1,0 +1,6 @@
+//! The real worker as a process, driven over its pipes. `examples/worker.rs` is the program.
+
+mod ending;
+mod host_lines;
+mod output;
+mod support;
