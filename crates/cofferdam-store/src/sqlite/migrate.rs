@@ -3,6 +3,7 @@
 //! The schema's version is SQLite's `user_version`: one number in the file's header, so that opening an
 //! up-to-date database costs one read.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use sqlx::{Connection, SqliteConnection};
@@ -19,15 +20,16 @@ const WAL_PAUSE: Duration = Duration::from_millis(25);
 pub(super) async fn to_newest(connection: &mut SqliteConnection) -> Result<(), OpenError> {
     let known = i64::try_from(MIGRATIONS.len()).expect("there are few migrations");
     let found = version(connection).await?;
-    if found == known {
-        return Ok(());
+    match found.cmp(&known) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Greater => return Err(OpenError::NewerSchema { found, known }),
+        Ordering::Less => use_wal(connection).await?,
     }
-    use_wal(connection).await?;
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     // Another process may have migrated while this one waited for the lock.
     let found = version(&mut transaction).await?;
-    if found > known {
-        return Err(OpenError::NewerSchema { found, known });
+    if found >= known {
+        return Ok(());
     }
     for (index, migration) in MIGRATIONS.iter().enumerate() {
         if index as i64 >= found {

@@ -1,11 +1,11 @@
 //! Opens the database.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::fs::{CWD, FileType, Mode};
+use rustix::io::Errno;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 use tokio::sync::Mutex;
@@ -57,10 +57,15 @@ impl Sqlite {
 }
 
 fn prepare_file(path: &Path) -> Result<(), OpenError> {
-    let failed = |source| OpenError::File { path: path.to_owned(), source };
-    // Others on this machine must not read prompts and outputs; the log beside it inherits the mode.
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(failed)?;
-    let facts = rustix::fs::fstatfs(&file).map_err(|errno| failed(errno.into()))?;
+    let failed = |errno: Errno| OpenError::File { path: path.to_owned(), source: errno.into() };
+    // Made without opening it: closing any descriptor of the file would drop the locks that another
+    // handle of this process holds on it. Others on this machine must not read prompts and outputs; the
+    // log beside it inherits the mode.
+    match rustix::fs::mknodat(CWD, path, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(failed(errno)),
+    }
+    let facts = rustix::fs::statfs(path).map_err(failed)?;
     // The magic number is 32 bits wide; some kernels hand it over with its sign extended.
     match network_file_system(facts.f_type as u32) {
         Some(fs) => Err(OpenError::NetworkFileSystem { path: path.to_owned(), fs }),
