@@ -272,3 +272,7 @@ fn crash_message(outside: &SandboxExit) -> String {
         _ => "the sandbox ended, and nothing is left that saw how".to_owned(),
     }
 }
+
+#[cfg(test)]
+#[path = "outcome_tests.rs"]
+mod tests;

@@ -51,3 +51,7 @@ fn delay_ms(attempt: u32, policy: &RetryPolicy) -> u64 {
     let doublings = attempt.saturating_sub(1).min(32);
     policy.first_delay_ms.saturating_mul(1 << doublings).min(policy.max_delay_ms)
 }
+
+#[cfg(test)]
+#[path = "retry_tests.rs"]
+mod tests;

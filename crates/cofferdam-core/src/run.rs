@@ -177,3 +177,7 @@ pub struct IllegalTransition {
     from: RunState,
     transition: &'static str,
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

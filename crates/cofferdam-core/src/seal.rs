@@ -195,7 +195,8 @@ impl Seal {
 
     fn check_identity(&self, found: &mut Breaches) {
         let own = &self.inside;
-        found.unless(own.uid != 0 && own.gid != 0, Wall::User, "not root inside", own.uid);
+        let identity = format!("uid {}, gid {}", own.uid, own.gid);
+        found.unless(own.uid != 0 && own.gid != 0, Wall::User, "not root inside", identity);
         found.unless(self.outside.host_uid != 0, Wall::User, "not root outside", self.outside.host_uid);
         let sets = &own.capabilities;
         found.unless(sets.are_empty(), Wall::Capabilities, "none", format!("{sets:x?}"));
@@ -303,3 +304,7 @@ impl Breaches {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "seal_tests.rs"]
+mod tests;

@@ -1,1 +1,29 @@
-//! Placeholder until the crate is written.
+//! The record of every run: what was asked, where it stands, what happened, and who may say so.
+//!
+//! Main types: [`Store`] (the record) and [`Lease`] (the right to write about one attempt, which only
+//! claiming or adopting gives). An operation that returned is durable: it survives the loss of every
+//! process and of power.
+//!
+//! This crate never reads the clock and has no random source: times and ids are arguments. It never
+//! decides whether a run is tried again; it records what was decided.
+
+mod error;
+mod failpoint;
+mod file_system;
+mod lease;
+mod message;
+mod record;
+mod sqlite;
+mod store;
+mod wake;
+
+pub use error::{Error, OpenError};
+pub use failpoint::{FAILPOINTS, failpoint};
+pub use lease::{Claimed, Lease};
+pub use message::{Message, MessageId, MessageKind, Receipt, UnknownMessageKind};
+pub use record::{
+    AfterAttempt, Artifact, CancelAnswer, Enqueued, Letter, LiveRun, ReservedRun, RunFilter, RunRecord,
+};
+pub use sqlite::Sqlite;
+pub use store::Store;
+pub use wake::{WakeListener, wake_all};

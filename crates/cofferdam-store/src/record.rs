@@ -1,0 +1,122 @@
+//! What the store tells about runs.
+
+use std::path::PathBuf;
+
+use cofferdam_core::{AttemptRef, Event, NodeId, Outcome, RunId, RunRequest, RunState, Seal};
+
+/// The answer to a request to do work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enqueued {
+    /// The run that stands for the request.
+    pub run: RunId,
+    /// `false` if an earlier request with the same idempotency key had made it.
+    pub created: bool,
+}
+
+/// Whether a run that has failed for good is kept for a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Letter {
+    /// It is not a dead letter.
+    None,
+    /// It is one.
+    Dead,
+}
+
+/// Where a run stands after an attempt has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AfterAttempt {
+    /// The run's state.
+    pub state: RunState,
+    /// The events that were stored with it.
+    pub events: Vec<Event>,
+}
+
+/// What became of a request to cancel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelAnswer {
+    /// Nobody had taken the run: it is cancelled now.
+    Cancelled,
+    /// The run's node has been asked to end it.
+    Requested,
+    /// It had ended before.
+    AlreadyFinal(RunState),
+}
+
+/// Everything about a run but its events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRecord {
+    /// What was asked.
+    pub request: RunRequest,
+    /// Where it stands.
+    pub state: RunState,
+    /// How many attempts were started.
+    pub attempts: u32,
+    /// How the last attempt ended, once the run is final.
+    pub outcome: Option<Outcome>,
+    /// The seal of the last attempt, if one was measured.
+    pub seal: Option<Seal>,
+    /// When somebody asked for its end.
+    pub cancel_requested_at_ms: Option<u64>,
+    /// Whether it is kept for a replay.
+    pub letter: Letter,
+    /// Who holds its lease.
+    pub node: Option<NodeId>,
+    /// When a queued run may be claimed.
+    pub not_before_ms: u64,
+    /// How many events it has; also the number of the newest.
+    pub last_seq: u64,
+    /// When it was accepted.
+    pub created_at_ms: u64,
+    /// When it last changed.
+    pub updated_at_ms: u64,
+    /// When it got its final state.
+    pub finished_at_ms: Option<u64>,
+}
+
+/// Which runs to list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFilter {
+    /// At most so many.
+    pub newest: u32,
+    /// In one of these states; in any, if empty.
+    pub states: Vec<RunState>,
+}
+
+/// A run that a node holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveRun {
+    /// The attempt that is under way.
+    pub attempt: AttemptRef,
+    /// Who holds it.
+    pub node: NodeId,
+    /// The fencing token now.
+    pub token: u64,
+    /// When the lease ends, unless it is renewed.
+    pub lease_expires_at_ms: u64,
+    /// The only process that may claim the run, if there is one.
+    pub claimable_by: Option<NodeId>,
+}
+
+/// A queued run that only one process may claim, and which waits for ever once that process is dead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReservedRun {
+    /// The run.
+    pub run: RunId,
+    /// The process.
+    pub claimable_by: NodeId,
+}
+
+/// A file that an attempt has left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// The attempt's number.
+    pub attempt: u32,
+    /// What it is, such as `diff`.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// How long it is.
+    pub bytes: u64,
+    /// Its SHA-256, in hexadecimal.
+    pub sha256: String,
+}

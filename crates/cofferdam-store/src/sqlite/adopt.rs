@@ -1,0 +1,91 @@
+//! Hands an attempt that is under way to a new owner. No new attempt is counted.
+
+use cofferdam_core::{EventType, NewEvent, NodeId, RunId, RunState, Transition};
+use serde_json::json;
+use sqlx::SqliteConnection;
+use sqlx::sqlite::SqliteRow;
+
+use super::append::number_and_insert;
+use super::claim::read_claimed;
+use super::{Sqlite, begin, int};
+use crate::error::Error;
+use crate::failpoint::failpoint;
+use crate::lease::Claimed;
+
+impl Sqlite {
+    pub(crate) async fn adopt(
+        &self,
+        node: &NodeId,
+        run: &RunId,
+        now_ms: u64,
+        lease_ms: u64,
+    ) -> Result<Option<Claimed>, Error> {
+        let mut writer = self.writer().await;
+        let mut transaction = begin(&mut writer).await?;
+        let row = sqlx::query(
+            "UPDATE runs SET state = ?5, token = token + 1, lease_expires_at_ms = ?3, updated_at = ?4 \
+             WHERE id = ?1 AND state = ?6 AND lease_node = ?2 RETURNING id, request, attempts, token",
+        )
+        .bind(run.as_str())
+        .bind(node.as_str())
+        .bind(int(now_ms.saturating_add(lease_ms)))
+        .bind(int(now_ms))
+        .bind(adopted_state().as_str())
+        .bind(RunState::Running.as_str())
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let claimed = record(&mut transaction, &row, node, now_ms).await?;
+        transaction.commit().await?;
+        failpoint("store.adopt");
+        Ok(Some(claimed))
+    }
+
+    pub(crate) async fn adopt_for_recovery(
+        &self,
+        run: &RunId,
+        expected_token: u64,
+        new_node: &NodeId,
+        now_ms: u64,
+        lease_ms: u64,
+    ) -> Result<Option<Claimed>, Error> {
+        let mut writer = self.writer().await;
+        let mut transaction = begin(&mut writer).await?;
+        let row = sqlx::query(
+            "UPDATE runs SET state = ?5, token = token + 1, lease_node = ?2, lease_expires_at_ms = ?3, \
+             updated_at = ?4 \
+             WHERE id = ?1 AND state = ?6 AND token = ?7 RETURNING id, request, attempts, token",
+        )
+        .bind(run.as_str())
+        .bind(new_node.as_str())
+        .bind(int(now_ms.saturating_add(lease_ms)))
+        .bind(int(now_ms))
+        .bind(adopted_state().as_str())
+        .bind(RunState::Running.as_str())
+        .bind(int(expected_token))
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let claimed = record(&mut transaction, &row, new_node, now_ms).await?;
+        transaction.commit().await?;
+        failpoint("store.adopt_for_recovery");
+        Ok(Some(claimed))
+    }
+}
+
+fn adopted_state() -> RunState {
+    RunState::Running.after(&Transition::Adopt).expect("a running run can be adopted")
+}
+
+async fn record(
+    transaction: &mut SqliteConnection,
+    row: &SqliteRow,
+    node: &NodeId,
+    now_ms: u64,
+) -> Result<Claimed, Error> {
+    let claimed = read_claimed(row, node)?;
+    let number = claimed.attempt.number;
+    let event = NewEvent::new(now_ms, EventType::RunAdopted, json!({ "node": node, "attempt": number }));
+    number_and_insert(transaction, &claimed.attempt.run, Some(number), &[event]).await?;
+    Ok(claimed)
+}

@@ -1,0 +1,81 @@
+//! What an attempt leaves: the seal that was measured around it, and its files.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use cofferdam_core::{RunId, Seal};
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::fence::require_running;
+use super::{Sqlite, begin, int, to_json, uint};
+use crate::error::Error;
+use crate::failpoint::failpoint;
+use crate::lease::Lease;
+use crate::record::Artifact;
+
+impl Sqlite {
+    pub(crate) async fn record_seal(&self, lease: &Lease, seal: &Seal) -> Result<(), Error> {
+        let mut writer = self.writer().await;
+        let mut transaction = begin(&mut writer).await?;
+        require_running(&mut transaction, lease).await?;
+        sqlx::query("UPDATE attempts SET seal = ? WHERE run = ? AND number = ?")
+            .bind(to_json(seal))
+            .bind(lease.attempt().run.as_str())
+            .bind(lease.attempt().number)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        failpoint("store.record_seal");
+        Ok(())
+    }
+
+    pub(crate) async fn record_artifact(
+        &self,
+        lease: &Lease,
+        name: &str,
+        path: &Path,
+        bytes: u64,
+        sha256: &str,
+    ) -> Result<(), Error> {
+        let mut writer = self.writer().await;
+        let mut transaction = begin(&mut writer).await?;
+        require_running(&mut transaction, lease).await?;
+        // An attempt that was adopted collects again; what it finds then is what counts.
+        sqlx::query(
+            "INSERT INTO artifacts (run, attempt, name, path, bytes, sha256) VALUES (?, ?, ?, ?, ?, ?) \
+             ON CONFLICT DO UPDATE SET path = excluded.path, bytes = excluded.bytes, sha256 = excluded.sha256",
+        )
+        .bind(lease.attempt().run.as_str())
+        .bind(lease.attempt().number)
+        .bind(name)
+        .bind(path.as_os_str().as_bytes())
+        .bind(int(bytes))
+        .bind(sha256)
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        failpoint("store.record_artifact");
+        Ok(())
+    }
+
+    pub(crate) async fn artifacts(&self, run: &RunId) -> Result<Vec<Artifact>, Error> {
+        let rows = sqlx::query(
+            "SELECT attempt, name, path, bytes, sha256 FROM artifacts WHERE run = ? ORDER BY attempt, name",
+        )
+        .bind(run.as_str())
+        .fetch_all(self.readers())
+        .await?;
+        let read = |row: &SqliteRow| {
+            Ok(Artifact {
+                attempt: row.try_get("attempt")?,
+                name: row.try_get("name")?,
+                path: OsStr::from_bytes(row.try_get("path")?).into(),
+                bytes: uint(row.try_get("bytes")?),
+                sha256: row.try_get("sha256")?,
+            })
+        };
+        rows.iter().map(read).collect()
+    }
+}

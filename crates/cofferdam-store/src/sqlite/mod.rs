@@ -1,0 +1,86 @@
+//! The record in one SQLite file. One file per group of operations; `open` is where to start.
+//!
+//! Each process has one connection that writes, behind a lock, and a few that read. Every write is a
+//! `BEGIN IMMEDIATE` transaction, so that it sees what it changes and never fails half way for want of
+//! the write lock.
+
+mod adopt;
+mod append;
+mod artifacts;
+mod cancel;
+mod claim;
+mod enqueue;
+mod events;
+mod fence;
+mod finish;
+mod messages;
+mod migrate;
+mod open;
+mod remove;
+mod renew;
+mod runs;
+
+use std::sync::Arc;
+
+use sqlx::{Connection, SqliteConnection, SqlitePool};
+use tokio::sync::{Mutex, MutexGuard};
+
+use crate::error::Error;
+
+/// The record in one SQLite file. Cloning gives another handle to the same connections.
+#[derive(Debug, Clone)]
+pub struct Sqlite {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    writer: Mutex<SqliteConnection>,
+    readers: SqlitePool,
+}
+
+type Transaction<'a> = sqlx::Transaction<'a, sqlx::Sqlite>;
+
+impl Sqlite {
+    async fn writer(&self) -> MutexGuard<'_, SqliteConnection> {
+        self.shared.writer.lock().await
+    }
+
+    fn readers(&self) -> &SqlitePool {
+        &self.shared.readers
+    }
+}
+
+/// A transaction that holds the write lock from its beginning. Dropping it undoes it.
+async fn begin(writer: &mut SqliteConnection) -> Result<Transaction<'_>, Error> {
+    Ok(writer.begin_with("BEGIN IMMEDIATE").await?)
+}
+
+/// SQLite's integers are signed; no time or count of ours comes near their end.
+fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn uint(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// Reads a stored JSON value.
+fn from_json<T: serde::de::DeserializeOwned>(run: &str, what: &'static str, text: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|_| Error::Unreadable { run: run.to_owned(), what })
+}
+
+/// Reads a stored id or name.
+fn parse<T: std::str::FromStr>(run: &str, what: &'static str, text: &str) -> Result<T, Error> {
+    text.parse().map_err(|_| Error::Unreadable { run: run.to_owned(), what })
+}
+
+/// Writes a value of ours as JSON.
+fn to_json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("our own types have string keys and no failing serializer")
+}
+
+fn parse_state(run: &str, text: &str) -> Result<cofferdam_core::RunState, Error> {
+    cofferdam_core::RunState::parse(text)
+        .ok_or_else(|| Error::Unreadable { run: run.to_owned(), what: "state" })
+}

@@ -1,0 +1,52 @@
+//! Messages into a live run.
+
+use cofferdam_core::{Event, RunId};
+
+use super::Store;
+use crate::error::Error;
+use crate::lease::Lease;
+use crate::message::{Message, MessageId, MessageKind, Receipt};
+
+impl Store {
+    /// Accepts a message for a run that has not ended.
+    ///
+    /// # Errors
+    /// [`Error::RunEnded`] or [`Error::NotFound`].
+    pub async fn add_message(
+        &self,
+        run: &RunId,
+        kind: MessageKind,
+        content: &str,
+        now_ms: u64,
+    ) -> Result<MessageId, Error> {
+        match self {
+            Self::Sqlite(store) => store.add_message(run, kind, content, now_ms).await,
+        }
+    }
+
+    /// The messages that wait for delivery, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::StaleLease`] or [`Error::AlreadyFinal`].
+    pub async fn pending_messages(&self, lease: &Lease) -> Result<Vec<Message>, Error> {
+        match self {
+            Self::Sqlite(store) => store.pending_messages(lease).await,
+        }
+    }
+
+    /// Records what became of a message and returns the event; `None` if it has its receipt already.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchMessage`], [`Error::StaleLease`] or [`Error::AlreadyFinal`].
+    pub async fn mark_message(
+        &self,
+        lease: &Lease,
+        id: MessageId,
+        receipt: &Receipt,
+        now_ms: u64,
+    ) -> Result<Option<Event>, Error> {
+        match self {
+            Self::Sqlite(store) => store.mark_message(lease, id, receipt, now_ms).await,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Accepting, claiming and cancelling runs.
+
+use cofferdam_core::{NodeId, RunId, RunRequest};
+
+use super::Store;
+use crate::error::Error;
+use crate::lease::Claimed;
+use crate::record::{CancelAnswer, Enqueued, ReservedRun};
+
+impl Store {
+    /// Accepts a run: writes it as queued, with its first event. A repeated key returns the first run.
+    ///
+    /// # Errors
+    /// [`Error::IdempotencyMismatch`] if the key was used for a request that differs in more than its id.
+    pub async fn enqueue(
+        &self,
+        request: &RunRequest,
+        idempotency_key: Option<&str>,
+        now_ms: u64,
+    ) -> Result<Enqueued, Error> {
+        match self {
+            Self::Sqlite(store) => store.enqueue(request, idempotency_key, now_ms).await,
+        }
+    }
+
+    /// Gives this node the oldest queued run that it may have now: a new attempt, counted here. A run whose
+    /// lease has expired is not given; see [`Store::expired`].
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn claim(&self, node: &NodeId, now_ms: u64, lease_ms: u64) -> Result<Option<Claimed>, Error> {
+        match self {
+            Self::Sqlite(store) => store.claim(node, now_ms, lease_ms).await,
+        }
+    }
+
+    /// Takes a queued run that was reserved for a process that is known to be dead, so that its end can be
+    /// recorded. `None` if it is no longer queued or was not reserved.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn claim_for_recovery(
+        &self,
+        run: &RunId,
+        new_node: &NodeId,
+        now_ms: u64,
+        lease_ms: u64,
+    ) -> Result<Option<Claimed>, Error> {
+        match self {
+            Self::Sqlite(store) => store.claim_for_recovery(run, new_node, now_ms, lease_ms).await,
+        }
+    }
+
+    /// Asks for a run's end. A queued run ends at once; a running one when its node has seen the request.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn request_cancel(&self, run: &RunId, now_ms: u64) -> Result<CancelAnswer, Error> {
+        match self {
+            Self::Sqlite(store) => store.request_cancel(run, now_ms).await,
+        }
+    }
+
+    /// Whether somebody has asked for the run's end.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn cancel_requested(&self, run: &RunId) -> Result<bool, Error> {
+        match self {
+            Self::Sqlite(store) => store.cancel_requested(run).await,
+        }
+    }
+
+    /// Queued runs that only one process may claim.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn reserved_runs(&self) -> Result<Vec<ReservedRun>, Error> {
+        match self {
+            Self::Sqlite(store) => store.reserved_runs().await,
+        }
+    }
+}

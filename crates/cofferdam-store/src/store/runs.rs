@@ -1,0 +1,39 @@
+//! Reading and forgetting runs.
+
+use cofferdam_core::RunId;
+
+use super::Store;
+use crate::error::Error;
+use crate::record::{RunFilter, RunRecord};
+
+impl Store {
+    /// Everything about a run but its events.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn run(&self, run: &RunId) -> Result<RunRecord, Error> {
+        match self {
+            Self::Sqlite(store) => store.run(run).await,
+        }
+    }
+
+    /// The newest runs, newest first.
+    ///
+    /// # Errors
+    /// If the database fails or a run cannot be read.
+    pub async fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, Error> {
+        match self {
+            Self::Sqlite(store) => store.list_runs(filter).await,
+        }
+    }
+
+    /// Forgets a run that has ended, with its events, messages and artifact records. Files are not touched.
+    ///
+    /// # Errors
+    /// [`Error::NotFinal`] or [`Error::NotFound`].
+    pub async fn remove_run(&self, run: &RunId) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(store) => store.remove_run(run).await,
+        }
+    }
+}

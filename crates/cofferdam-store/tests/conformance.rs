@@ -1,0 +1,16 @@
+//! What every store must do. Each test has one body and runs on every store there is.
+
+mod fixture;
+
+#[path = "conformance/attempts.rs"]
+mod attempts;
+#[path = "conformance/cancel.rs"]
+mod cancel;
+#[path = "conformance/events.rs"]
+mod events;
+#[path = "conformance/leases.rs"]
+mod leases;
+#[path = "conformance/messages.rs"]
+mod messages;
+#[path = "conformance/queue.rs"]
+mod queue;

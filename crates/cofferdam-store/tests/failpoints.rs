@@ -1,0 +1,60 @@
+//! A process that is killed right after a durable write has written it.
+#![cfg(feature = "failpoints")]
+
+#[expect(dead_code, reason = "the conformance suite uses the rest")]
+mod fixture;
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use cofferdam_core::RunState;
+use cofferdam_store::Store;
+
+use fixture::{Fixture, LEASE_MS, line, node, request};
+
+const DATABASE: &str = "COFFERDAM_TEST_DATABASE";
+const SIGKILL: i32 = 9;
+
+/// The process that is killed: this test, started again with a failpoint armed.
+#[tokio::test]
+async fn victim() {
+    let Some(path) = std::env::var_os(DATABASE) else { return };
+    let store = Store::open_sqlite(path.as_ref()).await.unwrap();
+    store.enqueue(&request(1), None, 1_000).await.unwrap();
+    let claimed = store.claim(&node(1), 1_000, LEASE_MS).await.unwrap().unwrap();
+    for number in 1..=5 {
+        store.append(&claimed.lease, &[line(number)]).await.unwrap();
+    }
+    panic!("the failpoint did not kill this process");
+}
+
+async fn killed_at(failpoint: &str) -> (Fixture, Store) {
+    let fixture = Fixture::sqlite();
+    let status = Command::new(std::env::current_exe().expect("this test is a program"))
+        .args(["--exact", "victim"])
+        .env(DATABASE, fixture.path())
+        .env("COFFERDAM_FAILPOINT", failpoint)
+        .status()
+        .expect("it starts again");
+    assert_eq!(status.signal(), Some(SIGKILL), "{status}");
+    let store = fixture.open().await;
+    (fixture, store)
+}
+
+#[tokio::test]
+async fn a_run_whose_acceptor_is_killed_after_the_commit_is_queued() {
+    let (_fixture, store) = killed_at("store.enqueue").await;
+    assert_eq!(store.run(&request(1).id).await.unwrap().state, RunState::Queued);
+}
+
+#[tokio::test]
+async fn a_claim_whose_node_is_killed_after_the_commit_counts() {
+    let (_fixture, store) = killed_at("store.claim").await;
+    assert_eq!(store.run(&request(1).id).await.unwrap().attempts, 1);
+}
+
+#[tokio::test]
+async fn a_failpoint_can_wait_for_a_later_hit() {
+    let (_fixture, store) = killed_at("store.append:3").await;
+    assert_eq!(store.event_count(&request(1).id).await.unwrap(), 2 + 3);
+}
