@@ -146,3 +146,44 @@ impl Attempt {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ATTEMPT: Attempt = Attempt {
+        name: "example",
+        wall: Wall::Seccomp,
+        expect: Expect::Errno(&[Errno::PERM]),
+        may_be_absent: None,
+        run: |_| Attempted::NotPossible(String::new()),
+    };
+
+    fn judge(attempt: &Attempt, attempted: Attempted) -> Result<(), String> {
+        attempt.judge(&Report::of(attempt, attempted))
+    }
+
+    #[test]
+    fn an_attempt_that_another_error_stopped_is_not_held() {
+        assert!(judge(&ATTEMPT, Attempted::Stopped(Some(Errno::PERM), String::new())).is_ok());
+        assert!(judge(&ATTEMPT, Attempted::Stopped(Some(Errno::INVAL), String::new())).is_err());
+        assert!(judge(&ATTEMPT, Attempted::Stopped(None, String::new())).is_err());
+        assert!(judge(&ATTEMPT, Attempted::Succeeded(String::new())).is_err());
+    }
+
+    #[test]
+    fn nothing_to_attack_is_held_only_where_the_attempt_says_why() {
+        assert!(judge(&ATTEMPT, Attempted::NotPossible(String::new())).is_err());
+        let optional = Attempt { may_be_absent: Some("built without"), ..ATTEMPT };
+        assert!(judge(&optional, Attempted::NotPossible(String::new())).is_ok());
+    }
+
+    #[test]
+    fn a_refusal_counts_as_the_filter_s_only_with_its_proof() {
+        let refused = || Err::<(), _>(Errno::PERM);
+        let end = |proof: Result<(), Errno>| Attempted::by_filter("call", refused(), || proof);
+        assert!(judge(&ATTEMPT, end(Err(Errno::PERM))).is_ok());
+        assert!(judge(&ATTEMPT, end(Err(Errno::FAULT))).is_err());
+        assert!(judge(&ATTEMPT, end(Ok(()))).is_err());
+    }
+}

@@ -23,7 +23,9 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     filtered("read_kernel_log", read_kernel_log),
     filtered("set_clock", set_clock),
     filtered("personality", personality),
-    filtered("type_into_terminal", type_into_terminal),
+    filtered("type_into_terminal", |_| type_into_terminal(0)),
+    // The kernel ignores the upper half of a request; filters of others did not (CVE-2019-10063).
+    filtered("type_into_terminal_high_bits", |_| type_into_terminal(1 << 32)),
     filtered("unshare_user_namespace", unshare_user_namespace),
     filtered("clone_user_namespace", clone_user_namespace),
     Attempt {
@@ -126,9 +128,9 @@ fn personality(_: &Target) -> Attempted {
 /// Puts a character into a terminal's input, as if the operator had typed it: into one of its own, or
 /// into none where there is none to be had. Without the filter the latter is EBADF for everybody. EIO is a
 /// kernel in which the operator switched the call off: then the filter did not stop it.
-fn type_into_terminal(_: &Target) -> Attempted {
+fn type_into_terminal(high_bits: i64) -> Attempted {
     let type_into = |terminal: i32| {
-        let request = Arg::Int(libc::TIOCSTI.cast_signed());
+        let request = Arg::Int(libc::TIOCSTI.cast_signed() | high_bits);
         call(libc::SYS_ioctl, [Arg::Int(terminal.into()), request, Arg::In(b"x")])
     };
     let terminal = sys::own_terminal().map_or(-1, |(_, slave)| slave);

@@ -85,6 +85,9 @@ const CALLS: &[(&str, c_long, [c_long; 5])] = &[
     ("socket_vsock", libc::SYS_socket, [libc::AF_VSOCK as c_long, 15, 0, 0, 0]),
     // EBADF
     ("ioctl_tiocsti", libc::SYS_ioctl, [NOBODY, libc::TIOCSTI as c_long, NOWHERE, 0, 0]),
+    // The kernel ignores the upper half of a request. Filters of others compared it and let this through
+    // (CVE-2019-10063).
+    ("ioctl_tiocsti_high_bits", libc::SYS_ioctl, [NOBODY, libc::TIOCSTI as c_long | 1 << 32, NOWHERE, 0, 0]),
     ("ioctl_tioclinux", libc::SYS_ioctl, [NOBODY, libc::TIOCLINUX as c_long, NOWHERE, 0, 0]),
 ];
 
