@@ -1,0 +1,47 @@
+//! The hostile program. `attacks run --target JSON` makes every attempt and prints a line of JSON for
+//! each; the other commands are one behaviour each.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use cofferdam_attacks::{Target, behaviours, run_all};
+
+const USAGE: &str = "usage: attacks run --target JSON | output BYTES | line BYTES | outlive SECONDS | forge
+       | memory BYTES | fork N | disk BYTES [FOLDER] | fds N | victim NAME | whoami";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match command(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("attacks: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn command(args: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
+    match args {
+        ["run", "--target", target] => run(&serde_json::from_str(target)?),
+        ["output", bytes] => behaviours::output(bytes.parse()?)?,
+        ["line", bytes] => behaviours::line(bytes.parse()?)?,
+        ["outlive", seconds] => behaviours::outlive(seconds.parse()?)?,
+        ["forge"] => behaviours::forge()?,
+        ["memory", bytes] => behaviours::memory(bytes.parse()?),
+        ["fork", processes] => behaviours::fork(processes.parse()?)?,
+        ["disk", bytes] => behaviours::disk(Path::new("."), bytes.parse()?)?,
+        ["disk", bytes, folder] => behaviours::disk(Path::new(folder), bytes.parse()?)?,
+        ["fds", files] => behaviours::fds(files.parse()?)?,
+        ["victim", name] => behaviours::victim(name)?,
+        ["whoami"] => println!("{}", rustix::process::geteuid().as_raw()),
+        _ => return Err(USAGE.into()),
+    }
+    Ok(())
+}
+
+fn run(target: &Target) {
+    run_all(target, |report| {
+        println!("{}", serde_json::to_string(&report).expect("a report is plain data"));
+    });
+}

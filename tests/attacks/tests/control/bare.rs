@@ -1,0 +1,57 @@
+//! On a host without walls.
+
+use std::process::{Command, Output};
+
+use cofferdam_attacks::{Ending, behaviours, find};
+
+use crate::fixture::{As, Host};
+
+pub(crate) fn every_attempt_succeeds() {
+    let host = Host::new(As::Root);
+    let mut failed = Vec::new();
+    for report in host.attack(|_| ()) {
+        let attempt = find(&report.name).unwrap();
+        match (report.result, attempt.may_be_absent) {
+            (Ending::Succeeded, _) => {}
+            (Ending::NotPossible, Some(why)) => {
+                println!("SKIPPED: {} on this host: {} ({why})", report.name, report.detail);
+            }
+            _ => failed.push(report),
+        }
+    }
+    assert!(failed.is_empty(), "did not succeed on a bare host: {failed:#?}");
+    let left: Vec<_> = std::fs::read_dir(&host.target.workspace).unwrap().flatten().collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+pub(crate) fn every_behaviour_has_its_way() {
+    let host = Host::new(As::Root);
+    let run = |args: &[&str]| -> Output {
+        let output = host.command(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output
+    };
+    run(&["memory", "314572800"]);
+    run(&["fork", "300"]);
+    run(&["disk", "83886080"]);
+    run(&["fds", "2000"]);
+    let printed = run(&["output", "1000000"]).stdout;
+    assert_eq!(printed.len(), 1_000_000);
+    assert!(printed.iter().filter(|byte| **byte == b'\n').count() > 10_000);
+    let printed = run(&["line", "1000000"]).stdout;
+    assert!(printed.len() == 1_000_000 && !printed.contains(&b'\n'));
+    assert_eq!(String::from_utf8(run(&["forge"]).stdout).unwrap().trim_end(), behaviours::FORGED_EVENT);
+    the_orphan_outlives_its_parent(&host);
+}
+
+/// The program ends at once; the orphan's end shows as the end of the output that it keeps open.
+fn the_orphan_outlives_its_parent(host: &Host) {
+    let mut command: Command = host.command(&["outlive", "1"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let started = std::time::Instant::now();
+    assert!(child.wait().unwrap().success());
+    let ended = started.elapsed();
+    std::io::copy(&mut child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
+    let closed = started.elapsed();
+    assert!(closed.as_millis() >= 900 && closed > ended, "ended after {ended:?}, closed after {closed:?}");
+}
