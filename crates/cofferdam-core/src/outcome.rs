@@ -210,6 +210,7 @@ pub fn conclude(
     timeout_ms: u64,
 ) -> Outcome {
     use FailureClass as Class;
+    // What the worker has reported happened before anything that ended the sandbox.
     let finished_by_itself = matches!(worker, Some(AgentEnd::Exited { .. } | AgentEnd::Signaled { .. }));
     match outside.cause {
         ExitCause::Deadline if !finished_by_itself => return Outcome::TimedOut { timeout_ms },
@@ -219,14 +220,15 @@ pub fn conclude(
         ExitCause::Limit { hit: LimitHit::Memory } => {
             return Outcome::failed(Class::OutOfMemory, "the agent used more memory than its limit");
         }
-        ExitCause::OwnerGone => {
+        ExitCause::OwnerGone if !finished_by_itself => {
             return Outcome::failed(Class::Lost, "the process that the run was attached to ended");
         }
         _ => {}
     }
     match worker {
         Some(AgentEnd::Exited { code: 0 }) => Outcome::Succeeded,
-        Some(AgentEnd::Cancelled) if cancel_requested => Outcome::Cancelled,
+        // Nobody but the host can ask the worker for it, also if that host is dead by now.
+        Some(AgentEnd::Cancelled) => Outcome::Cancelled,
         Some(AgentEnd::OutputLimit) => {
             Outcome::failed(Class::OutputLimit, "the agent printed more than its limit")
         }

@@ -173,10 +173,6 @@ pub struct Breach {
 /// since the policy may leave it open.
 const NAMESPACES: [&str; 6] = ["user", "mnt", "pid", "ipc", "uts", "cgroup"];
 
-/// Memory is accounted in pages and processor time in microseconds, so that a limit read back may be a
-/// little below what was written, and is never above.
-const PAGE: u64 = 1 << 16;
-
 impl Seal {
     /// Every place where this seal is less than `policy` asks for. Empty means: sealed. The agent may also
     /// write `companions`: folders beside the workspace that the repository's git needs.
@@ -223,6 +219,9 @@ impl Seal {
                 "the host's",
             );
         }
+        // The worker, and the probe itself.
+        let seen = self.inside.visible_processes;
+        found.unless((1..=2).contains(&seen), Wall::Namespaces, "two processes in sight", seen);
         if policy.network == Network::None {
             let network = &self.inside.network;
             found.unless(apart("net"), Wall::Network, "a network namespace of its own", "the host's");
@@ -275,12 +274,7 @@ impl Seal {
                 let cpus = group.cpus_milli.map(u64::from);
                 let pids = group.pids;
                 let most_pids = u64::from(limits.pids) + crate::policy::WORKER_PIDS;
-                found.unless(
-                    held(memory, limits.memory_bytes + PAGE),
-                    Wall::Limits,
-                    "memory held",
-                    show(memory),
-                );
+                found.unless(held(memory, limits.memory_bytes), Wall::Limits, "memory held", show(memory));
                 found.unless(
                     held(cpus, limits.cpus_milli.into()),
                     Wall::Limits,
@@ -289,7 +283,11 @@ impl Seal {
                 );
                 found.unless(held(pids, most_pids), Wall::Limits, "processes held", show(pids));
             }
-            None if policy.limits_rule == LimitsRule::BestEffort => {}
+            None if policy.limits_rule == LimitsRule::BestEffort => {
+                let processes = own.processes;
+                let most = u64::from(limits.pids) + crate::policy::WORKER_PIDS;
+                found.unless(held(processes, most), Wall::Limits, "processes counted", show(processes));
+            }
             None => found.unless(false, Wall::Limits, "a cgroup", "none"),
         }
     }

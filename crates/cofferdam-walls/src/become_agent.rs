@@ -13,21 +13,26 @@ use cofferdam_core::WallPlan;
 
 use crate::enter::{Error, enter};
 
-/// The descriptor on which the starter waits: closed without a word by a successful `execve`, or one line
-/// `{"not_started": "…"}`. It is the one descriptor besides stdio that survives until then.
-pub const STATUS_FD: RawFd = 3;
+/// The first descriptor that is not stdio.
+const FIRST_FD: RawFd = 3;
 
-/// The role `enter-walls`: `args` are the plan as JSON, the program and its arguments.
+/// The role `enter-walls [--status-fd N] PLAN PROGRAM [ARGUMENT…]`, with the plan as JSON.
 ///
 /// Never returns: it becomes the program, or exits with 127 (no such program) or 126 (any other reason)
-/// as a shell does. The reason goes to [`STATUS_FD`], because only there can a reader tell it from what
-/// the agent itself prints and exits with.
+/// as a shell does. The reason goes to the status descriptor as one line `{"not_started": "…"}`, because
+/// only there can a reader tell it from what the agent itself prints and exits with; a successful `execve`
+/// closes it without a word.
 pub fn enter_main(args: impl IntoIterator<Item = OsString>) -> ! {
+    let mut args = args.into_iter().peekable();
+    let mut status = None;
+    if args.next_if(|arg| arg == "--status-fd").is_some() {
+        status = args.next().and_then(|number| number.to_str()?.parse::<RawFd>().ok());
+    }
     let error = match parse(args) {
         Ok((plan, argv)) => become_agent(&plan, &argv),
         Err(error) => error,
     };
-    report(&error);
+    report(&error, status);
     std::process::exit(if matches!(error, Error::NotFound(_)) { 127 } else { 126 })
 }
 
@@ -45,6 +50,9 @@ pub fn become_agent(plan: &WallPlan, argv: &[OsString]) -> Error {
     let Some(program) = find(name, std::env::var_os("PATH").as_deref()) else {
         return Error::NotFound(name.to_string_lossy().into_owned());
     };
+    // A session of its own: no terminal of ours to push characters into, and one group to signal. It fails
+    // only for a process that leads one already.
+    let _ = rustix::process::setsid();
     if let Err(error) = enter(plan) {
         return error;
     }
@@ -92,11 +100,11 @@ fn reset_signals() {
     };
 }
 
-/// Marks every descriptor but stdio to be closed by `execve`. Marking, not closing, keeps
-/// [`STATUS_FD`] for the report of a failing `execve`; the others are closed with it.
+/// Marks every descriptor but stdio to be closed by `execve`. Marking, not closing, keeps the status
+/// descriptor for the report of a failing `execve`; the others are closed with it.
 #[expect(unsafe_code, reason = "rustix has no close_range")]
 fn drop_descriptors() {
-    let first = STATUS_FD as libc::c_uint;
+    let first = FIRST_FD as libc::c_uint;
     let flags = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
     // SAFETY: marks descriptors only, and closes none that safe code might still hold.
     let marked = unsafe { libc::close_range(first, libc::c_uint::MAX, flags) };
@@ -107,23 +115,25 @@ fn drop_descriptors() {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
     let numbers: Vec<RawFd> =
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    for fd in numbers.into_iter().filter(|fd| *fd >= STATUS_FD) {
+    for fd in numbers.into_iter().filter(|fd| *fd >= FIRST_FD) {
         // SAFETY: only marks the descriptor, if it is still open.
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
 }
 
 #[expect(unsafe_code, reason = "the status descriptor comes as a number")]
-fn report(error: &Error) {
-    // SAFETY: the number is only looked at; a closed one answers EBADF.
-    let open = rustix::io::fcntl_getfd(unsafe { BorrowedFd::borrow_raw(STATUS_FD) }).is_ok();
-    if !open {
+fn report(error: &Error, status: Option<RawFd>) {
+    let is_open = |fd: &RawFd| {
+        // SAFETY: the number is only looked at; a closed one answers EBADF.
+        *fd >= FIRST_FD && rustix::io::fcntl_getfd(unsafe { BorrowedFd::borrow_raw(*fd) }).is_ok()
+    };
+    let Some(status) = status.filter(is_open) else {
         eprintln!("{}", chain(error));
         return;
-    }
+    };
     let line = serde_json::json!({ "not_started": chain(error) });
     // SAFETY: this process owns the descriptor by the role's contract, and exits right after.
-    let mut pipe = unsafe { std::fs::File::from_raw_fd(STATUS_FD) };
+    let mut pipe = unsafe { std::fs::File::from_raw_fd(status) };
     let _ = writeln!(pipe, "{line}");
 }
 

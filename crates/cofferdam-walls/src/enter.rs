@@ -40,7 +40,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The arguments of the role do not say what to start.
-    #[error("usage: enter-walls PLAN PROGRAM [ARGUMENT]…: {0}")]
+    #[error("usage: enter-walls [--status-fd N] PLAN PROGRAM [ARGUMENT]…: {0}")]
     Usage(String),
 }
 

@@ -15,6 +15,6 @@ mod limits;
 mod probe;
 mod seccomp;
 
-pub use become_agent::{STATUS_FD, become_agent, enter_main};
+pub use become_agent::{become_agent, enter_main};
 pub use enter::{Error, enter};
-pub use probe::{probe, probe_main};
+pub use probe::{landlock_abi, probe, probe_main};

@@ -110,7 +110,8 @@ fn try_one(number: c_long, [a, b, c, d, e]: [c_long; 5]) -> Tried {
 }
 
 /// The newest Landlock version of this kernel; 0 for none.
-pub(super) fn landlock_abi() -> u32 {
+#[must_use]
+pub fn landlock_abi() -> u32 {
     const VERSION: c_long = 1;
     // SAFETY: with this flag the call reads nothing and only answers a number.
     let answer = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, NOWHERE, 0 as c_long, VERSION) };

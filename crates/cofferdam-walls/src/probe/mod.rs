@@ -3,6 +3,8 @@
 //! It believes nothing that it was told. What can be tried is tried, with arguments that do no harm.
 
 mod calls;
+
+pub use calls::landlock_abi;
 mod files;
 mod network;
 mod status;
@@ -18,7 +20,9 @@ use files::{mounts, writable};
 /// The role `probe`: `args` are paths to try to write in, besides every mount point. Prints the
 /// [`InsideSeal`] as one line of JSON. Exits with 0 once the line is written.
 pub fn probe_main(args: impl IntoIterator<Item = OsString>) -> ! {
-    let paths: Vec<String> = args.into_iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    let paths = args.into_iter().next().unwrap_or_default();
+    // A list that cannot be read leaves the mount points, which are tried in any case.
+    let paths: Vec<String> = serde_json::from_slice(paths.as_encoded_bytes()).unwrap_or_default();
     let seal = probe(&paths);
     let written = serde_json::to_string(&seal)
         .map_err(std::io::Error::from)
@@ -44,7 +48,7 @@ pub fn probe(paths: &[String]) -> InsideSeal {
         capabilities: status.capabilities,
         no_new_privileges: status.no_new_privileges,
         seccomp_mode: status.seccomp_mode,
-        landlock_abi: calls::landlock_abi(),
+        landlock_abi: landlock_abi(),
         writable: writable(&mounts, paths),
         mounts,
         visible_processes: visible_processes(),

@@ -76,8 +76,17 @@ pub(crate) fn open_folder() -> tempfile::TempDir {
 
 /// This program, in the role that enters `plan` and becomes `argv`.
 pub(crate) fn behind(plan: &WallPlan, who: As, argv: &[&str]) -> Command {
+    role(&["enter-walls"], plan, who, argv)
+}
+
+/// The same, with a descriptor that tells why the program was not started.
+pub(crate) fn behind_with_status(plan: &WallPlan, who: As, status: i32, argv: &[&str]) -> Command {
+    role(&["enter-walls", "--status-fd", &status.to_string()], plan, who, argv)
+}
+
+fn role(role: &[&str], plan: &WallPlan, who: As, argv: &[&str]) -> Command {
     let mut command = Command::new(public_copy());
-    command.arg("enter-walls").arg(serde_json::to_string(plan).unwrap()).args(argv);
+    command.args(role).arg(serde_json::to_string(plan).unwrap()).args(argv);
     if let As::Nobody = who {
         command.uid(NOBODY).gid(NOBODY);
     }
@@ -100,8 +109,8 @@ fn public_copy() -> PathBuf {
 /// What the probe finds behind `plan`.
 pub(crate) fn measured(plan: &WallPlan, who: As, paths: &[&Path]) -> InsideSeal {
     let own = public_copy();
-    let mut argv = vec![own.to_str().unwrap(), "probe"];
-    argv.extend(paths.iter().map(|path| path.to_str().unwrap()));
+    let paths = serde_json::to_string(paths).unwrap();
+    let argv = [own.to_str().unwrap(), "probe", &paths];
     let output = behind(plan, who, &argv).output().unwrap();
     serde_json::from_str(&succeeded(output)).unwrap()
 }

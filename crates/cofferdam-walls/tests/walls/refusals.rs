@@ -2,11 +2,10 @@
 
 use std::io::Read as _;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::process::CommandExt as _;
 
 use cofferdam_core::{Tried, WallPlan};
 
-use crate::harness::{As, Test, all_walls, behind, measured, open_folder, succeeded};
+use crate::harness::{As, Test, all_walls, behind, behind_with_status, measured, open_folder, succeeded};
 
 pub(crate) const TESTS: &[Test] = &[
     ("without_walls_every_call_works", without_walls_every_call_works),
@@ -105,31 +104,16 @@ fn status_pipe(who: As) {
     assert!(reason.contains("failed to execute `/etc/passwd`"), "{reason}");
 }
 
-/// Exit code, and what came through descriptor 3.
-#[expect(unsafe_code, reason = "the standard library gives a child no descriptor but stdio")]
+/// Exit code, and what came through the status descriptor.
 fn started(plan: &WallPlan, who: As, argv: &[&str]) -> (Option<i32>, String) {
-    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
-    let mut command = behind(plan, who, argv);
-    let end = writer.as_raw_fd();
-    // SAFETY: dup2 is async-signal-safe and touches nothing else.
-    unsafe {
-        command.pre_exec(move || {
-            if end == 3 {
-                rustix::io::fcntl_setfd(
-                    std::os::fd::BorrowedFd::borrow_raw(3),
-                    rustix::io::FdFlags::empty(),
-                )?;
-            } else if libc::dup2(end, 3) < 0 {
-                return Err(std::io::Error::last_os_error());
-            }
-            Ok(())
-        });
-    }
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    drop(writer);
+    let (reader, writer) = std::io::pipe().unwrap();
+    // A number that the child inherits, as the worker passes it on.
+    let status = rustix::io::fcntl_dupfd_cloexec(&writer, 10).unwrap();
+    rustix::io::fcntl_setfd(&status, rustix::io::FdFlags::empty()).unwrap();
+    let mut child = behind_with_status(plan, who, status.as_raw_fd(), argv).spawn().unwrap();
+    drop((writer, status));
     let mut text = String::new();
-    std::fs::File::from(reader).read_to_string(&mut text).unwrap();
+    std::io::BufReader::new(reader).read_to_string(&mut text).unwrap();
     (child.wait().unwrap().code(), text)
 }
 
