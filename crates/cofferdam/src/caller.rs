@@ -1,4 +1,4 @@
-//! Who typed the command: environment, current folder, home. This is the one place that reads them.
+//! Who typed the command: environment, current folder, home. Commands are told of them by value.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

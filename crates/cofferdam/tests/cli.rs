@@ -9,9 +9,11 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("repo/.git")).unwrap();
-        std::fs::create_dir_all(folder.path().join("plain")).unwrap();
+        let folder = tempfile::tempdir().expect("the test's own folder and binary are there");
+        std::fs::create_dir_all(folder.path().join("repo/.git"))
+            .expect("the test's own folder and binary are there");
+        std::fs::create_dir_all(folder.path().join("plain"))
+            .expect("the test's own folder and binary are there");
         Self { folder }
     }
 
@@ -22,7 +24,7 @@ impl Place {
 
     fn says_in(&self, folder: &str, arguments: &[&str]) -> String {
         let output = cofferdam(&self.folder.path().join(folder), self.folder.path(), arguments);
-        let root = self.folder.path().canonicalize().unwrap();
+        let root = self.folder.path().canonicalize().expect("the test's own folder and binary are there");
         let code = output.status.code().map_or("a signal".to_owned(), |code| code.to_string());
         let text = format!("{}{}", text(&output.stdout), text(&output.stderr));
         format!("{}exit {code}", text.replace(&*root.to_string_lossy(), "[T]"))
@@ -41,7 +43,7 @@ fn cofferdam(folder: &Path, home: &Path, arguments: &[&str]) -> Output {
         .env("HOME", home)
         .env("COLUMNS", "100")
         .output()
-        .unwrap()
+        .expect("the test's own folder and binary are there")
 }
 
 #[test]
@@ -263,4 +265,51 @@ fn a_home_that_cannot_be_used_is_refused() {
     let said = place.says(&["runs", "list"]);
     assert!(said.starts_with("error: the state folder [T]/.cofferdam cannot be used"), "{said}");
     assert!(said.ends_with("exit 3"), "{said}");
+}
+
+/// What the demo's agent tries must be possible in the first place; otherwise the table proves nothing.
+#[test]
+fn without_a_sandbox_the_demo_agent_gets_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands/demo/sample");
+    for name in ["slug.sh", "test.sh"] {
+        std::fs::copy(sample.join(name), root.join(name)).unwrap();
+    }
+    std::fs::create_dir(root.join(".ssh")).unwrap();
+    std::fs::write(root.join("secret"), "secret").unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut child = Command::new("sleep").arg("3600.251").spawn().unwrap();
+    let targets = serde_json::json!({
+        "ssh": root.join(".ssh"),
+        "secret": root.join("secret"),
+        "outside": root.join("outside"),
+        "system": root.join("system"),
+        "listener": listener.local_addr().unwrap(),
+        "demo_pid": std::process::id(),
+        "child_pid": child.id(),
+        "child_sleeps": "3600.251",
+    });
+    let output = cofferdam_with_path(&root, &["demo-agent", &targets.to_string()]);
+    let said = text(&output.stdout);
+    let status = child.wait().unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(std::fs::read_to_string(root.join("slug.sh")).unwrap().contains("'a-z-'"));
+    assert!(root.join("outside").exists() && root.join("system").exists());
+    assert!(listener.set_nonblocking(true).is_ok() && listener.accept().is_ok());
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9), "{said}");
+    for attempt in
+        ["list_ssh", "read_secret", "connect_loopback", "see_processes", "signal_demo", "kill_child"]
+    {
+        let line = said.lines().find(|line| line.contains(&format!("\"{attempt}\""))).unwrap_or_default();
+        assert!(line.contains("\"worked\":true"), "{attempt}: {line}");
+    }
+}
+
+fn cofferdam_with_path(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cofferdam"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the binary is there")
 }
