@@ -57,5 +57,9 @@ fn install_tracing(caller: &Caller) {
     let asked = caller.var("COFFERDAM_LOG").and_then(|filter| filter.to_str()).unwrap_or("warn");
     let filter = tracing_subscriber::EnvFilter::try_new(asked)
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(terminal::stderr_is_terminal())
+        .init();
 }

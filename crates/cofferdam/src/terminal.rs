@@ -35,6 +35,11 @@ pub(crate) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Whether a person reads stderr.
+pub(crate) fn stderr_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// Writes one JSON value to stdout, on one line.
 pub(crate) fn write_json(value: &serde_json::Value) -> Result<(), Failure> {
     write_stdout(format!("{value}\n").as_bytes())

@@ -48,14 +48,14 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     if let Some(Err(failure)) = &applied {
         code = failure.code();
     }
+    if let (Some(diff), Some(target)) = (&finished.diff, &output) {
+        patch::save(diff, target)?;
+    }
     if args.json {
         let was_applied = applied.as_ref().map(Result::is_ok);
         terminal::write_json(&report::to_json(&finished, watcher.usage(), was_applied)?)?;
-    } else if let Some(diff) = &finished.diff {
-        match &output {
-            Some(target) => patch::save(diff, target)?,
-            None => patch::print(diff)?,
-        }
+    } else if let (Some(diff), None) = (&finished.diff, &output) {
+        patch::print(diff)?;
     }
     terminal::write_stderr(&report::summary(&finished, &watcher, applied.as_ref()));
     Ok(code)

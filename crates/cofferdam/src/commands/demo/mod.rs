@@ -55,15 +55,19 @@ pub(crate) async fn run(args: &DemoArgs, caller: &Caller) -> Result<ExitCode, Fa
         object["seal"] = json!(report.seal);
         terminal::write_json(&object)?;
     } else {
-        show(&report, &findings)?;
+        show(&report)?;
+        // An agent that was never started proves nothing, so there is nothing to show.
+        if !tried.is_empty() {
+            terminal::write_stdout(format!("\n{}", findings.table()).as_bytes())?;
+        }
     }
-    let held = findings.all_held();
-    terminal::write_stderr(if held { NEXT } else { "cofferdam: NOT everything held; please report this\n" });
-    Ok(match ExitCode::from(&report.outcome) {
-        ExitCode::Succeeded if held => ExitCode::Succeeded,
-        ExitCode::Succeeded => ExitCode::Failed,
-        code => code,
-    })
+    let (code, last_words) = match ExitCode::from(&report.outcome) {
+        ExitCode::Succeeded if findings.all_held() => (ExitCode::Succeeded, NEXT),
+        ExitCode::Succeeded => (ExitCode::Failed, "cofferdam: NOT everything held; please report this\n"),
+        code => (code, "cofferdam: the demo did not come to its end\n"),
+    };
+    terminal::write_stderr(last_words);
+    Ok(code)
 }
 
 const NEXT: &str = "\
@@ -127,7 +131,7 @@ fn check(report: &RunReport, tried: &[Tried], outside: &mut Outside) -> Result<F
     Ok(Findings::new(tried, outside, checks))
 }
 
-fn show(report: &RunReport, findings: &Findings) -> Result<(), Failure> {
+fn show(report: &RunReport) -> Result<(), Failure> {
     let took = show_duration(Duration::from_millis(report.duration_ms));
     let mut text = format!("{} ({took})\n", words::outcome(&report.outcome));
     text.push_str(&format!("{}\n\n", words::seal(report.mode, report.seal.as_ref(), Some(&report.outcome))));
@@ -135,8 +139,5 @@ fn show(report: &RunReport, findings: &Findings) -> Result<(), Failure> {
         text.push_str(&format!("hint: {hint}\n\n"));
     }
     terminal::write_stdout(text.as_bytes())?;
-    if let Some(diff) = &report.diff {
-        patch::print(diff)?;
-    }
-    terminal::write_stdout(format!("\n{}", findings.table()).as_bytes())
+    report.diff.as_deref().map_or(Ok(()), patch::print)
 }

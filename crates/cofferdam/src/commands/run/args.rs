@@ -58,7 +58,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Print one JSON object instead of the diff
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long)]
     pub(crate) json: bool,
     /// The program and its arguments, after `--`; it is not started through a shell
     #[arg(last = true, required = true, value_name = "CMD")]

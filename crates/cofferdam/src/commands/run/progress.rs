@@ -1,7 +1,6 @@
 //! What a person sees while a run is under way: one line on a terminal, plain lines elsewhere.
 
 use std::collections::VecDeque;
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use cofferdam_core::{Event, EventType};
@@ -10,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::sanitize;
-use crate::terminal::Notices;
+use crate::terminal::{self, Notices};
 
 /// How many of the agent's last lines are kept, to be shown if it fails.
 const TAIL_LINES: usize = 20;
@@ -28,7 +27,7 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// A watcher that draws a line if stderr is a terminal.
     pub(crate) fn on_stderr() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let bar = terminal::stderr_is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
             if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
                 bar.set_style(style);
