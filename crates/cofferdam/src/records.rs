@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use cofferdam_core::{Event, Outcome, RunId, RunRequest, RunState, Seal};
 use cofferdam_runner::Home;
-use serde::Serialize;
 
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 
 /// A run as it stands now.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub(crate) struct RunRecord {
     /// What was asked.
     pub(crate) request: RunRequest,
@@ -20,22 +19,11 @@ pub(crate) struct RunRecord {
     pub(crate) created_at_ms: u64,
     /// When it got its final state.
     pub(crate) finished_at_ms: Option<u64>,
-    /// Its tries, the first one first.
-    pub(crate) attempts: Vec<AttemptRecord>,
-}
-
-/// One try at a run.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct AttemptRecord {
-    /// Counted from 1.
-    pub(crate) number: u32,
-    /// When it was claimed.
-    pub(crate) started_at_ms: u64,
-    /// When it ended.
-    pub(crate) ended_at_ms: Option<u64>,
-    /// How it ended.
+    /// How many attempts were started.
+    pub(crate) attempts: u32,
+    /// How the last attempt ended, once the run is final.
     pub(crate) outcome: Option<Outcome>,
-    /// What was in force around it.
+    /// The seal of the last attempt, if one was measured.
     pub(crate) seal: Option<Seal>,
 }
 

@@ -48,7 +48,10 @@ pub(crate) fn seal(mode: Mode, seal: Option<&Seal>, ended: Option<&Outcome>) -> 
         return format!("NOT SEALED: {mode}, so the agent was never started");
     }
     let Some(seal) = seal else {
-        return format!("no seal: {mode}, no agent was started");
+        return match ended {
+            Some(_) => format!("no seal: {mode}, no agent was started"),
+            None => format!("no seal yet: {mode}"),
+        };
     };
     let network = &seal.inside.network;
     let reach = if network.ipv4 == Tried::Worked || network.ipv6 == Tried::Worked { "open" } else { "none" };
@@ -97,7 +100,7 @@ mod tests {
         assert!(seal(Mode::Host, None, Some(&Outcome::Succeeded)).starts_with("NOT SEALED"));
         let broken = Outcome::failed(FailureClass::Seal, "seccomp: expected mode 2, measured mode 0");
         assert!(seal(Mode::Native, None, Some(&broken)).starts_with("NOT SEALED"));
-        assert!(seal(Mode::Native, None, None).starts_with("no seal"));
+        assert!(seal(Mode::Native, None, None).starts_with("no seal yet"));
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn to_json(run: &RunRecord) -> Value {
         "mode": run.request.policy.mode,
         "created_at_ms": run.created_at_ms,
         "finished_at_ms": run.finished_at_ms,
-        "attempts": run.attempts.len(),
+        "attempts": run.attempts,
         "agent": run.request.agent,
     })
 }
@@ -76,7 +76,9 @@ mod tests {
             state: RunState::TimedOut,
             created_at_ms: 1_000,
             finished_at_ms: None,
-            attempts: Vec::new(),
+            attempts: 0,
+            outcome: None,
+            seal: None,
         };
         insta::assert_snapshot!(table(&[run], 188_000), @r"
         RUN                             STATE      MODE         AGE  COMMAND

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::caller::now_ms;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::records::{AttemptRecord, Records, RunRecord};
+use crate::records::{Records, RunRecord};
 use crate::units::{show_bytes, show_duration};
 use crate::{sanitize, terminal, words};
 
@@ -49,35 +49,28 @@ fn text(run: &RunRecord, now_ms: u64) -> String {
     if let Some(finished) = run.finished_at_ms {
         lines.push(format!("took       {}", ms(finished.saturating_sub(run.created_at_ms))));
     }
-    for attempt in &run.attempts {
-        lines.extend(attempt_lines(run, attempt));
+    lines.push(format!("attempts   {} of at most {}", run.attempts, request.retry.max_attempts));
+    if let Some(outcome) = &run.outcome {
+        lines.push(format!("outcome    {}", words::outcome(outcome)));
+        lines.extend(words::hint(outcome).map(|hint| format!("hint       {hint}")));
+    }
+    // Before its first attempt a run has no seal to speak of.
+    if run.attempts > 0 {
+        lines.extend(seal_lines(run).into_iter().map(|line| format!("           {line}")));
     }
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-fn attempt_lines(run: &RunRecord, attempt: &AttemptRecord) -> Vec<String> {
-    let took = attempt.ended_at_ms.map(|ended| ms(ended.saturating_sub(attempt.started_at_ms)));
-    let outcome = attempt.outcome.as_ref().map_or_else(|| "under way".to_owned(), words::outcome);
-    let took = took.map_or(String::new(), |took| format!(" ({took})"));
-    let mut lines = vec![format!("attempt {}  {outcome}{took}", attempt.number)];
-    let mut detail = |line: String| lines.push(format!("           {line}"));
-    if let Some(hint) = attempt.outcome.as_ref().and_then(words::hint) {
-        detail(format!("hint: {hint}"));
-    }
-    detail(words::seal(run.request.policy.mode, attempt.seal.as_ref(), attempt.outcome.as_ref()));
-    if let Some(seal) = &attempt.seal {
-        let kinds: Vec<&str> = seal
-            .outside
-            .namespaces
-            .iter()
-            .filter(|(_, fact)| fact.sandbox != fact.host)
-            .map(|(kind, _)| kind.as_str())
-            .collect();
-        detail(format!("namespaces of its own: {}", or_none(&kinds.join(", "))));
-        detail(format!("user id {} inside, {} outside", seal.inside.uid, seal.outside.host_uid));
-        detail(format!("writable: {}", or_none(&sanitize::line(&seal.inside.writable.join(", ")))));
-        words::hidden(seal).into_iter().chain(words::stripped(seal)).for_each(detail);
-    }
+fn seal_lines(run: &RunRecord) -> Vec<String> {
+    let mut lines = vec![words::seal(run.request.policy.mode, run.seal.as_ref(), run.outcome.as_ref())];
+    let Some(seal) = &run.seal else { return lines };
+    let namespaces = seal.outside.namespaces.iter().filter(|(_, fact)| fact.sandbox != fact.host);
+    let kinds: Vec<&str> = namespaces.map(|(kind, _)| kind.as_str()).collect();
+    lines.push(format!("namespaces of its own: {}", or_none(&kinds.join(", "))));
+    lines.push(format!("user id {} inside, {} outside", seal.inside.uid, seal.outside.host_uid));
+    lines.push(format!("writable: {}", or_none(&sanitize::line(&seal.inside.writable.join(", ")))));
+    lines.extend(words::hidden(seal));
+    lines.extend(words::stripped(seal));
     lines
 }
 
@@ -109,6 +102,8 @@ fn to_json(run: &RunRecord) -> Value {
         "finished_at_ms": run.finished_at_ms,
         "request": run.request,
         "attempts": run.attempts,
+        "outcome": run.outcome,
+        "seal": run.seal,
     })
 }
 
@@ -132,13 +127,9 @@ mod tests {
             state: RunState::Failed,
             created_at_ms: 1_000,
             finished_at_ms: Some(3_500),
-            attempts: vec![AttemptRecord {
-                number: 1,
-                started_at_ms: 1_500,
-                ended_at_ms: Some(3_500),
-                outcome: Some(outcome),
-                seal: None,
-            }],
+            attempts: 1,
+            outcome: Some(outcome),
+            seal: None,
         };
         insta::assert_snapshot!(text(&run, 61_000), @r"
         run        run_00000000000000000000000007
@@ -149,7 +140,8 @@ mod tests {
         limits     2 GiB memory, 1 cpus, 256 processes, 10 GiB disk, required
         accepted   1m 00s ago
         took       2.5 s
-        attempt 1  failed: seccomp: expected mode 2, measured mode 0 (2.0 s)
+        attempts   1 of at most 1
+        outcome    failed: seccomp: expected mode 2, measured mode 0
                    NOT SEALED: native, so the agent was never started
         ");
     }
