@@ -1,1 +1,65 @@
-fn main() {}
+//! Runs coding agents on repositories, sealed off from everything else, and hands back what they did.
+//!
+//! This is the only crate that reads the environment and the home folder, installs tracing, starts tokio
+//! and names concrete backends. Read `roles` first (what this binary is inside a sandbox), then
+//! `commands::run`.
+
+mod caller;
+mod cli;
+mod commands;
+mod exit;
+mod failure;
+mod patch;
+mod records;
+mod repository;
+mod roles;
+mod sanitize;
+mod signals;
+mod terminal;
+mod units;
+mod words;
+
+use clap::Parser;
+
+use crate::caller::Caller;
+use crate::cli::Cli;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+
+fn main() -> std::process::ExitCode {
+    // A role must be alone in its process: a thread or an allocation of the command line's would be inside
+    // the sandbox with it.
+    if let Some(role) = roles::named_by(std::env::args_os()) {
+        return role();
+    }
+    let cli = Cli::parse();
+    match start(cli) {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            terminal::write_stderr(&failure.render());
+            failure.code().into()
+        }
+    }
+}
+
+fn start(cli: Cli) -> Result<ExitCode, Failure> {
+    let caller = Caller::of_this_process()?;
+    install_tracing(&caller);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::internal("the runtime could not be started", &error))?;
+    runtime.block_on(commands::dispatch(cli.command, &caller))
+}
+
+/// stdout is data, so every log line goes to stderr.
+fn install_tracing(caller: &Caller) {
+    let asked = caller.var("COFFERDAM_LOG").and_then(|filter| filter.to_str()).unwrap_or("warn");
+    let filter = tracing_subscriber::EnvFilter::try_new(asked)
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(terminal::stderr_is_terminal())
+        .init();
+}

@@ -1,0 +1,91 @@
+//! Who typed the command: environment, current folder, home. Commands are told of them by value.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cofferdam_core::RunId;
+use cofferdam_runner::Home;
+
+use crate::exit::ExitCode;
+use crate::failure::{Failure, chain};
+
+/// Everything that a command takes from around it.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// The environment.
+    pub(crate) env: BTreeMap<OsString, OsString>,
+    /// The current folder.
+    pub(crate) current_folder: PathBuf,
+}
+
+impl Caller {
+    /// The caller of this process.
+    pub(crate) fn of_this_process() -> Result<Self, Failure> {
+        let current_folder = std::env::current_dir().map_err(|error| {
+            Failure::new(ExitCode::Usage, format!("the current folder cannot be read: {error}"))
+                .hint("change to a folder that exists")
+        })?;
+        Ok(Self { env: std::env::vars_os().collect(), current_folder })
+    }
+
+    /// A variable that is set and not empty.
+    pub(crate) fn var(&self, name: &str) -> Option<&OsString> {
+        self.env.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty())
+    }
+
+    /// The caller's home. It is never looked up in the user database: a static binary cannot.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.var("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    /// Where the state folder is, whether it exists or not.
+    pub(crate) fn state_folder(&self) -> Option<PathBuf> {
+        match self.var("COFFERDAM_HOME") {
+            Some(path) => Some(self.current_folder.join(path)),
+            None => self.home().map(|home| home.join(".cofferdam")),
+        }
+    }
+
+    /// Opens the state folder.
+    pub(crate) fn open_state(&self) -> Result<Home, Failure> {
+        let path = self.state_folder().ok_or_else(|| {
+            Failure::new(
+                ExitCode::Refused,
+                "neither HOME nor COFFERDAM_HOME is set, so there is no state folder",
+            )
+            .hint("export COFFERDAM_HOME=/a/folder/of/yours")
+        })?;
+        Home::open(&path).map_err(|error| {
+            let shown = path.display();
+            Failure::new(
+                ExitCode::Refused,
+                format!("the state folder {shown} cannot be used: {}", chain(&error)),
+            )
+            .hint("export COFFERDAM_HOME=/a/folder/of/yours")
+        })
+    }
+
+    /// Resolves a path that the caller typed.
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
+        self.current_folder.join(path)
+    }
+}
+
+/// Milliseconds since the epoch.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A new run's name.
+pub(crate) fn new_run_id() -> Result<RunId, Failure> {
+    let mut random = [0; 16];
+    let filled = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
+    match filled {
+        Ok(count) if count == random.len() => Ok(RunId::new(now_ms(), u128::from_ne_bytes(random))),
+        Ok(_) => Err(Failure::new(ExitCode::Internal, "the kernel gave too few random bytes")),
+        Err(errno) => Err(Failure::internal("the kernel gave no random bytes", &errno)),
+    }
+}

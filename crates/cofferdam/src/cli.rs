@@ -1,0 +1,28 @@
+//! The command line as clap sees it.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::completions::CompletionsArgs;
+use crate::commands::demo::DemoArgs;
+use crate::commands::run::RunArgs;
+use crate::commands::runs::RunsCommand;
+
+/// Run coding agents on your repositories, sealed off from everything else.
+#[derive(Debug, Parser)]
+#[command(name = "cofferdam", version, max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Box<RunArgs>),
+    /// Look at runs, cancel and remove them
+    #[command(subcommand)]
+    Runs(RunsCommand),
+    Demo(DemoArgs),
+    Completions(CompletionsArgs),
+}

@@ -1,0 +1,21 @@
+//! One file per command.
+
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod run;
+pub(crate) mod runs;
+
+use crate::caller::Caller;
+use crate::cli::Command;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+
+/// Does what was asked.
+pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Run(args) => run::run(&args, caller).await,
+        Command::Runs(command) => runs::run(command, caller).await,
+        Command::Demo(args) => demo::run(&args, caller).await,
+        Command::Completions(args) => completions::run(&args),
+    }
+}

@@ -1,0 +1,79 @@
+//! `cofferdam run`: one program, one repository, one sealed run, one diff.
+
+mod apply;
+mod args;
+mod mount;
+mod progress;
+mod report;
+mod request;
+
+use cofferdam_core::{Mode, Outcome, RunRequest};
+use cofferdam_runner::{Cancel, Home, Progress, RunReport, run_attached};
+use tokio::sync::watch;
+
+pub(crate) use self::args::RunArgs;
+pub(crate) use self::progress::Watcher;
+use self::request::request_from;
+use crate::caller::{Caller, new_run_id};
+use crate::exit::ExitCode;
+use crate::failure::{Failure, UsageError};
+use crate::{patch, signals, terminal};
+
+/// Runs it, and shows what came of it.
+pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Failure> {
+    let accepted = request_from(args, new_run_id()?, caller)?;
+    let output = args.output.as_ref().map(|path| caller.resolve(path));
+    if let Some(folder) = output.as_deref().and_then(|path| path.parent())
+        && !folder.is_dir()
+    {
+        let missing = format!("--output: there is no folder {}", folder.display());
+        return Err(UsageError::new(missing, "name a file in a folder that exists").into());
+    }
+    if accepted.request.policy.mode == Mode::Host {
+        terminal::write_stderr(HOST_WARNING);
+    }
+    let home = caller.open_state()?;
+    let mut watcher = Watcher::on_stderr();
+    let cancel = signals::cancel_on_signals(watcher.notices())
+        .map_err(|error| Failure::internal("signals cannot be received", &error))?;
+    let executed = execute(&home, accepted.request, &mut |progress| watcher.see(&progress), cancel).await;
+    watcher.finish();
+    let finished = executed?;
+
+    let mut code = ExitCode::from(&finished.outcome);
+    let applied = match (&accepted.apply_to, &finished.outcome, &finished.diff) {
+        (Some(repository), Outcome::Succeeded, Some(diff)) => Some(apply::apply(diff, repository).await),
+        _ => None,
+    };
+    if let Some(Err(failure)) = &applied {
+        code = failure.code();
+    }
+    if let (Some(diff), Some(target)) = (&finished.diff, &output) {
+        patch::save(diff, target)?;
+    }
+    if args.json {
+        let was_applied = applied.as_ref().map(Result::is_ok);
+        terminal::write_json(&report::to_json(&finished, watcher.usage(), was_applied)?)?;
+    } else if let (Some(diff), None) = (&finished.diff, &output) {
+        patch::print(diff)?;
+    }
+    terminal::write_stderr(&report::summary(&finished, &watcher, applied.as_ref()));
+    Ok(code)
+}
+
+const HOST_WARNING: &str = "\
+cofferdam: WARNING: --mode host puts no wall around the program.
+cofferdam: WARNING: it can read and change everything that you can, and it has your network.
+";
+
+/// The straight line, from acceptance to the final state. `cofferdam demo` takes the same one.
+pub(crate) async fn execute(
+    _home: &Home,
+    request: RunRequest,
+    watch: &mut (dyn FnMut(Progress) + Send),
+    cancel: watch::Receiver<Cancel>,
+) -> Result<RunReport, Failure> {
+    run_attached(request, watch, cancel)
+        .await
+        .map_err(|error| Failure::internal("the run could not be carried out", &error))
+}

@@ -1,0 +1,66 @@
+//! The flags of `cofferdam run`. They are plain text here; `request` turns them into a `RunRequest`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Run a program on a repository in a sandbox and print what it changed as a diff.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = crate::exit::HELP)]
+pub(crate) struct RunArgs {
+    /// Repository: a folder or an address [default: the one around the current folder]
+    #[arg(long, value_name = "PATH|URL", allow_hyphen_values = true)]
+    pub(crate) repo: Option<OsString>,
+    /// Start with an empty workspace
+    #[arg(long, conflicts_with_all = ["repo", "reference"])]
+    pub(crate) no_repo: bool,
+    /// Branch, tag or commit to work on, instead of the files as they are now
+    #[arg(long = "ref", value_name = "REF", allow_hyphen_values = true)]
+    pub(crate) reference: Option<String>,
+    /// `native` seals the program off; `host` does NOT [default: native]
+    #[arg(long, value_name = "native|host")]
+    pub(crate) mode: Option<String>,
+    /// What the program can reach [default: none; open with --mode host]
+    #[arg(long, value_name = "none|open")]
+    pub(crate) network: Option<String>,
+    /// Longest time of one attempt, such as 90s, 10m, 1h30m [default: 10m]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) timeout: Option<String>,
+    /// Memory of all its processes, such as 512m or 2g [default: 2g]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub(crate) memory: Option<String>,
+    /// Processors, such as 0.5 or 2 [default: 1]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub(crate) cpus: Option<String>,
+    /// Processes and threads [default: 256]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub(crate) pids: Option<String>,
+    /// What it may write to disk, such as 500m or 10g [default: 10g]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub(crate) disk: Option<String>,
+    /// How often to try before giving up [default: 1]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub(crate) max_attempts: Option<String>,
+    /// Pass on one of your variables, by name (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Vec<OsString>,
+    /// Make a path of this machine visible at the same path; read-only unless `:rw` (repeatable)
+    #[arg(long, value_name = "PATH[:ro|rw]")]
+    pub(crate) mount: Vec<OsString>,
+    /// Show files that are hidden because they look like secrets (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) unmask: Vec<String>,
+    /// Apply the diff to the local repository if the run succeeds
+    #[arg(long)]
+    pub(crate) apply: bool,
+    /// Write the diff to this file and not to stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print one JSON object instead of the diff
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program and its arguments, after `--`; it is not started through a shell
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}

@@ -1,0 +1,151 @@
+//! What a person sees while a run is under way: one line on a terminal, plain lines elsewhere.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use cofferdam_core::{Event, EventType};
+use cofferdam_runner::{Progress, Stage};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+
+use crate::sanitize;
+use crate::terminal::{self, Notices};
+
+/// How many of the agent's last lines are kept, to be shown if it fails.
+const TAIL_LINES: usize = 20;
+/// How much of a line is shown.
+const LINE_WIDTH: usize = 200;
+
+/// Watches one run.
+pub(crate) struct Watcher {
+    bar: Option<ProgressBar>,
+    stage: String,
+    tail: VecDeque<String>,
+    usage: Option<Value>,
+}
+
+impl Watcher {
+    /// A watcher that draws a line if stderr is a terminal.
+    pub(crate) fn on_stderr() -> Self {
+        let bar = terminal::stderr_is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar
+        });
+        Self { bar, ..Self::silent() }
+    }
+
+    /// A watcher that shows nothing and only remembers.
+    fn silent() -> Self {
+        Self { bar: None, stage: String::new(), tail: VecDeque::new(), usage: None }
+    }
+
+    /// Where notices can be said meanwhile.
+    pub(crate) fn notices(&self) -> Notices {
+        self.bar.clone().map_or_else(Notices::plain, Notices::above)
+    }
+
+    /// Takes one piece of news.
+    pub(crate) fn see(&mut self, progress: &Progress) {
+        match progress {
+            Progress::Stage(stage) => self.enter(stage),
+            Progress::Event(event) => self.note(event),
+        }
+    }
+
+    /// Removes the line.
+    pub(crate) fn finish(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// The agent's last lines.
+    pub(crate) fn tail(&self) -> impl Iterator<Item = &str> {
+        self.tail.iter().map(String::as_str)
+    }
+
+    /// Tokens and cost, as the agent last told them.
+    pub(crate) fn usage(&self) -> Option<&Value> {
+        self.usage.as_ref()
+    }
+
+    fn enter(&mut self, stage: &Stage) {
+        let words = stage_words(stage);
+        if words == self.stage {
+            return;
+        }
+        match &self.bar {
+            Some(bar) => bar.set_message(words.clone()),
+            None => Notices::plain().say(&words),
+        }
+        self.stage = words;
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event.event_type {
+            EventType::AgentUsage => self.usage = Some(event.data.clone()),
+            EventType::AgentMessage | EventType::AgentStderr | EventType::Log => self.note_line(event),
+            EventType::RunRetryScheduled => {
+                let attempt = event.attempt.unwrap_or(1);
+                self.notices().say(&format!("attempt {attempt} failed, another one follows"));
+            }
+            _ => {}
+        }
+    }
+
+    fn note_line(&mut self, event: &Event) {
+        let Some(text) = event.data.get("text").and_then(Value::as_str) else { return };
+        let line = sanitize::short_line(text, LINE_WIDTH);
+        if line.is_empty() {
+            return;
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{} · {line}", self.stage));
+        }
+        if self.tail.len() == TAIL_LINES {
+            self.tail.pop_front();
+        }
+        self.tail.push_back(line);
+    }
+}
+
+fn stage_words(stage: &Stage) -> String {
+    match stage {
+        Stage::Preparing(what) if what.is_empty() => "preparing the workspace".to_owned(),
+        Stage::Preparing(what) => {
+            format!("preparing the workspace: {}", sanitize::short_line(what, LINE_WIDTH))
+        }
+        Stage::Sealing => "sealing the sandbox".to_owned(),
+        Stage::Running => "running".to_owned(),
+        Stage::Collecting => "collecting what changed".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> Progress {
+        Progress::Event(Event {
+            seq: 1,
+            at_ms: 0,
+            event_type: EventType::AgentMessage,
+            attempt: Some(1),
+            data: serde_json::json!({ "text": text }),
+        })
+    }
+
+    #[test]
+    fn the_last_lines_are_kept_clean() {
+        let mut watcher = Watcher::silent();
+        for number in 0..30 {
+            watcher.see(&said(&format!("\x1b[1mline {number}\x1b]0;x\x07")));
+        }
+        let tail: Vec<&str> = watcher.tail().collect();
+        assert_eq!((tail.len(), tail[0], tail[19]), (20, "line 10", "line 29"));
+    }
+}

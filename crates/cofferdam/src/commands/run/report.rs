@@ -1,0 +1,129 @@
+//! What a finished run looks like: a summary for people, one object for programs.
+
+use std::time::Duration;
+
+use cofferdam_core::{AttemptRef, Outcome, SandboxId};
+use cofferdam_runner::RunReport;
+use serde_json::{Map, Value, json};
+
+use super::progress::Watcher;
+use crate::failure::Failure;
+use crate::units::show_duration;
+use crate::{patch, sanitize, words};
+
+/// The end of stderr.
+pub(crate) fn summary(
+    report: &RunReport,
+    watcher: &Watcher,
+    applied: Option<&Result<(), Failure>>,
+) -> String {
+    let mut lines = Vec::new();
+    if matches!(report.outcome, Outcome::Failed { .. }) {
+        lines.extend(watcher.tail().map(|line| format!("  | {line}")));
+    }
+    let took = show_duration(Duration::from_millis(report.duration_ms));
+    let tries = if report.attempts > 1 { format!(", {} attempts", report.attempts) } else { String::new() };
+    lines.push(format!("{} ({took}{tries}{})", words::outcome(&report.outcome), change_words(report)));
+    lines.push(words::seal(report.mode, report.seal.as_ref(), Some(&report.outcome)));
+    if let Some(seal) = &report.seal {
+        lines.extend(words::hidden(seal));
+        lines.extend(words::stripped(seal));
+    }
+    lines.extend(report.warnings.iter().map(|warning| format!("warning: {}", sanitize::line(warning))));
+    lines.push(format!("more: cofferdam runs show {}", report.run));
+    let mut text: String = lines.into_iter().map(|line| format!("cofferdam: {line}\n")).collect();
+    if let Some(hint) = words::hint(&report.outcome) {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    match applied {
+        Some(Ok(())) => text.push_str("cofferdam: the diff was applied to the repository\n"),
+        Some(Err(failure)) => text.push_str(&failure.render()),
+        None => {}
+    }
+    text
+}
+
+fn change_words(report: &RunReport) -> &'static str {
+    let size = report.diff.as_ref().and_then(|diff| diff.metadata().ok()).map(|meta| meta.len());
+    match size {
+        Some(0) => ", nothing changed",
+        Some(_) => "",
+        None => ", no diff",
+    }
+}
+
+/// The object of `--json`.
+pub(crate) fn to_json(
+    report: &RunReport,
+    usage: Option<&Value>,
+    applied: Option<bool>,
+) -> Result<Value, Failure> {
+    let last = AttemptRef { run: report.run.clone(), number: report.attempts };
+    let mut object = Map::new();
+    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+    put("run", json!(report.run));
+    put("state", json!(report.state));
+    put("outcome", json!(report.outcome));
+    put("attempts", json!(report.attempts));
+    put("sandbox", json!(SandboxId::of(&last)));
+    put("mode", json!(report.mode));
+    put("sealed", json!(report.seal.is_some() && report.mode.is_sandboxed() && !seal_was_broken(report)));
+    put("seal", json!(report.seal));
+    put("usage", json!(usage));
+    put("warnings", json!(report.warnings));
+    put("duration_ms", json!(report.duration_ms));
+    if let Some(applied) = applied {
+        put("applied", json!(applied));
+    }
+    patch::add_to_json(&mut object, report.diff.as_deref())?;
+    Ok(Value::Object(object))
+}
+
+fn seal_was_broken(report: &RunReport) -> bool {
+    matches!(&report.outcome, Outcome::Failed { class: cofferdam_core::FailureClass::Seal, .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::{FailureClass, Mode, RunId, RunState};
+
+    fn report(outcome: Outcome, mode: Mode) -> RunReport {
+        RunReport {
+            run: RunId::new(0, 0),
+            state: RunState::from(&outcome),
+            outcome,
+            attempts: 1,
+            mode,
+            seal: None,
+            diff: None,
+            transcript: None,
+            warnings: vec!["the base moved: \x1b[2Ja.txt".to_owned()],
+            duration_ms: 4_210,
+        }
+    }
+
+    #[test]
+    fn the_summary_says_how_it_ended_and_what_held() {
+        let failed =
+            Outcome::failed(FailureClass::OutOfMemory, "the agent needed more memory than its limit");
+        let mut watcher = Watcher::on_stderr();
+        watcher.finish();
+        insta::assert_snapshot!(summary(&report(failed, Mode::Host), &watcher, None), @r"
+        cofferdam: failed: the agent needed more memory than its limit (4.2 s, no diff)
+        cofferdam: NOT SEALED: host mode, the agent could read and change whatever you can
+        cofferdam: warning: the base moved: a.txt
+        cofferdam: more: cofferdam runs show run_00000000000000000000000000
+        hint: give it more with `--memory`
+        ");
+    }
+
+    #[test]
+    fn the_object_never_calls_host_sealed() {
+        let value = to_json(&report(Outcome::Succeeded, Mode::Host), None, None).unwrap();
+        assert_eq!(value["sealed"], false);
+        assert_eq!(value["outcome"], json!({"result": "succeeded"}));
+        assert_eq!(value["diff"], Value::Null);
+        assert!(value.get("applied").is_none());
+    }
+}

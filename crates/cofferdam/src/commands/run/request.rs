@@ -1,0 +1,196 @@
+//! From flags to a `RunRequest`. After this nothing checks again: whoever holds the request holds a valid
+//! one.
+
+use std::ffi::{OsStr, OsString};
+
+use cofferdam_core::{
+    AgentSetup, Limits, LimitsRule, Mask, Mode, Mount, Network, Policy, RetryPolicy, RunId, RunRequest,
+};
+use globset::Glob;
+
+use super::args::RunArgs;
+use super::mount;
+use crate::caller::Caller;
+use crate::failure::UsageError;
+use crate::repository::{Chosen, Wanted, choose};
+use crate::units;
+
+/// The least memory in which the worker itself can start.
+const LEAST_MEMORY: u64 = 16 << 20;
+/// The least disk on which a workspace makes sense.
+const LEAST_DISK: u64 = 1 << 20;
+
+/// A checked command line.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    /// What is to be done.
+    pub(crate) request: RunRequest,
+    /// The repository that `--apply` changes; `None` without `--apply`.
+    pub(crate) apply_to: Option<std::path::PathBuf>,
+}
+
+/// Turns flags into a request, or says what to type instead.
+pub(crate) fn request_from(args: &RunArgs, id: RunId, caller: &Caller) -> Result<Accepted, UsageError> {
+    let wanted = if args.no_repo {
+        Wanted::Nothing
+    } else {
+        Wanted::Repository { repo: args.repo.as_deref(), reference: args.reference.as_deref() }
+    };
+    let Chosen { source, local } = choose(wanted, caller)?;
+    let apply_to = match (args.apply, local) {
+        (false, _) => None,
+        (true, Some(root)) => Some(root),
+        (true, None) => {
+            return Err(UsageError::new(
+                "--apply needs a repository on this machine to apply the diff to",
+                "leave --apply out, and keep the diff with `--output FILE`",
+            ));
+        }
+    };
+    let request = RunRequest {
+        id,
+        source,
+        agent: AgentSetup::Command { argv: argv_from(&args.command)? },
+        policy: policy_from(args, caller)?,
+        retry: retry_from(args)?,
+        // Set by the process that claims the run, when it has its own name.
+        claimable_by: None,
+    };
+    Ok(Accepted { request, apply_to })
+}
+
+fn argv_from(command: &[OsString]) -> Result<Vec<String>, UsageError> {
+    let hint = "type the program after `--`, such as `cofferdam run -- make test`";
+    let argv: Option<Vec<String>> = command.iter().map(|arg| arg.to_str().map(str::to_owned)).collect();
+    let argv = argv.ok_or_else(|| UsageError::new("the command is not valid UTF-8", hint))?;
+    match argv.first() {
+        Some(program) if !program.is_empty() => Ok(argv),
+        _ => Err(UsageError::new("there is no program to run", hint)),
+    }
+}
+
+fn policy_from(args: &RunArgs, caller: &Caller) -> Result<Policy, UsageError> {
+    let defaults = Policy::default();
+    let (mode, network) = mode_and_network(args)?;
+    let timeout = args.timeout.as_deref().map(|text| units::duration("--timeout", text)).transpose()?;
+    Ok(Policy {
+        mode,
+        network,
+        limits: limits_from(args)?,
+        // Somebody watches an attached run, and its summary says when limits are best effort.
+        limits_rule: LimitsRule::BestEffort,
+        env: args.env.iter().map(|name| env_name(name, caller)).collect::<Result<_, _>>()?,
+        mounts: mounts_from(args, mode, caller)?,
+        mask: mask_from(&args.unmask)?,
+        timeout_ms: timeout.map_or(defaults.timeout_ms, |t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
+        grace_ms: defaults.grace_ms,
+    })
+}
+
+fn mode_and_network(args: &RunArgs) -> Result<(Mode, Network), UsageError> {
+    let mode = match args.mode.as_deref().map(str::parse::<Mode>) {
+        None => Mode::Native,
+        Some(Ok(mode)) => mode,
+        Some(Err(error)) => return Err(UsageError::new(error.to_string(), "type `--mode native`")),
+    };
+    let network = match args.network.as_deref().map(str::parse::<Network>) {
+        None => None,
+        Some(Ok(network)) => Some(network),
+        Some(Err(error)) => return Err(UsageError::new(error.to_string(), "type `--network none`")),
+    };
+    match (mode, network) {
+        (Mode::Host, Some(Network::None)) => Err(UsageError::new(
+            "--mode host cannot close the network",
+            "type `--mode native --network none`, or leave --network out",
+        )),
+        (Mode::Host, _) => Ok((mode, Network::Open)),
+        (Mode::Native, network) => Ok((mode, network.unwrap_or(Network::None))),
+    }
+}
+
+fn limits_from(args: &RunArgs) -> Result<Limits, UsageError> {
+    let mut limits = Limits::default();
+    if let Some(text) = &args.memory {
+        limits.memory_bytes = units::bytes("--memory", text, LEAST_MEMORY)?;
+    }
+    if let Some(text) = &args.cpus {
+        limits.cpus_milli = units::cpus_milli("--cpus", text)?;
+    }
+    if let Some(text) = &args.pids {
+        limits.pids = units::count("--pids", text, 1, 1 << 22)?;
+    }
+    if let Some(text) = &args.disk {
+        limits.workspace_bytes = units::bytes("--disk", text, LEAST_DISK)?;
+    }
+    Ok(limits)
+}
+
+fn retry_from(args: &RunArgs) -> Result<RetryPolicy, UsageError> {
+    let mut retry = RetryPolicy::default();
+    if let Some(text) = &args.max_attempts {
+        retry.max_attempts = units::count("--max-attempts", text, 1, 100)?;
+    }
+    Ok(retry)
+}
+
+/// A command line is public (`ps`, shell history), so values are never taken from it.
+fn env_name(name: &OsStr, caller: &Caller) -> Result<String, UsageError> {
+    let shown = name.to_string_lossy();
+    if let Some((name, _)) = shown.split_once('=') {
+        return Err(UsageError::new(
+            format!("--env takes the name of a variable, not a value (in `{name}=…`)"),
+            format!("type `export {name}=…` first, then `--env {name}`, which keeps the value out of `ps`"),
+        ));
+    }
+    let well_formed = !shown.is_empty()
+        && !shown.starts_with(|c: char| c.is_ascii_digit())
+        && shown.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !well_formed {
+        return Err(UsageError::new(
+            format!("--env `{shown}` is not the name of a variable"),
+            "type a name of letters, digits and underscores, such as `--env LANG`",
+        ));
+    }
+    match caller.env.get(name) {
+        Some(value) if value.to_str().is_some() => Ok(shown.into_owned()),
+        Some(_) => Err(UsageError::new(
+            format!("the value of {shown} is not valid UTF-8"),
+            format!("export {shown} with a value that is, or leave --env {shown} out"),
+        )),
+        None => Err(UsageError::new(
+            format!("--env {shown}: no such variable is set here"),
+            format!("type `export {shown}=…` first"),
+        )),
+    }
+}
+
+fn mounts_from(args: &RunArgs, mode: Mode, caller: &Caller) -> Result<Vec<Mount>, UsageError> {
+    if !mode.is_sandboxed() && !args.mount.is_empty() {
+        return Err(UsageError::new(
+            "--mount has no meaning with --mode host, which sees the whole machine",
+            "leave --mount out, or leave --mode host out",
+        ));
+    }
+    args.mount.iter().map(|text| mount::parse(text, caller)).collect()
+}
+
+fn mask_from(unmask: &[String]) -> Result<Mask, UsageError> {
+    let mut mask = Mask::default();
+    for pattern in unmask {
+        if pattern.is_empty() {
+            return Err(UsageError::new("--unmask is empty", "type a pattern such as `--unmask .env.test`"));
+        }
+        Glob::new(pattern).map_err(|error| {
+            UsageError::new(
+                format!("--unmask `{pattern}` is not a pattern: {}", error.kind()),
+                "type a pattern such as `--unmask '.env*'`",
+            )
+        })?;
+        mask.show.push(pattern.clone());
+    }
+    Ok(mask)
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -1,0 +1,195 @@
+//! Which repository the caller means: a folder, an address, or the one around the current folder.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::{LocalUrls, RepoUrl, Source};
+
+use crate::caller::Caller;
+use crate::failure::UsageError;
+
+/// What the flags say about the workspace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    /// `--no-repo`.
+    Nothing,
+    /// `--repo`, or the repository around the current folder without it; and `--ref`.
+    Repository {
+        /// A path or an address.
+        repo: Option<&'a OsStr>,
+        /// A branch, tag or commit.
+        reference: Option<&'a str>,
+    },
+}
+
+/// The workspace's source, and the local repository that a diff could be applied to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    /// Where the workspace comes from.
+    pub(crate) source: Source,
+    /// The root of the work tree on this machine, if it is one.
+    pub(crate) local: Option<PathBuf>,
+}
+
+/// Decides what is meant.
+pub(crate) fn choose(wanted: Wanted<'_>, caller: &Caller) -> Result<Chosen, UsageError> {
+    let Wanted::Repository { repo, reference } = wanted else {
+        return Ok(Chosen { source: Source::Empty, local: None });
+    };
+    let reference = reference.map(check_reference).transpose()?;
+    if let Some(url) = repo.and_then(OsStr::to_str).filter(|text| is_address(text, caller)) {
+        let url = parse_address(url)?;
+        return Ok(Chosen { source: Source::Git { url, reference }, local: None });
+    }
+    let start = repo.map_or_else(|| caller.current_folder.clone(), |path| caller.resolve(Path::new(path)));
+    let root = find_repository(&start)?;
+    let source = match reference {
+        None => Source::Local { path: root.clone() },
+        Some(_) => Source::Git { url: parse_address(&file_url(&root))?, reference },
+    };
+    Ok(Chosen { source, local: Some(root) })
+}
+
+/// The root of the repository that `start` is in.
+///
+/// This walks up as git does and looks at nothing inside `.git`, whose content is the repository's own.
+fn find_repository(start: &Path) -> Result<PathBuf, UsageError> {
+    let hint =
+        "change to a repository, name one with `--repo PATH`, or type `--no-repo` for an empty workspace";
+    let start = start
+        .canonicalize()
+        .map_err(|error| UsageError::new(format!("{} cannot be opened: {error}", start.display()), hint))?;
+    start
+        .ancestors()
+        .find(|folder| folder.join(".git").symlink_metadata().is_ok())
+        .map(Path::to_path_buf)
+        .ok_or_else(|| {
+            UsageError::new(
+                format!("{} is not in a git repository (there is no .git here or above)", start.display()),
+                hint,
+            )
+        })
+}
+
+/// Whether a text names a place to fetch from and not a folder here.
+fn is_address(text: &str, caller: &Caller) -> bool {
+    if text.starts_with('-') || text.contains("://") || text.contains("::") {
+        return true;
+    }
+    // `host:path` is an address, unless a folder has that very name; `./host:path` never is one.
+    let scp_like = text.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'));
+    scp_like && !caller.resolve(Path::new(text)).exists()
+}
+
+fn parse_address(text: &str) -> Result<RepoUrl, UsageError> {
+    RepoUrl::parse(text, LocalUrls::Allow).map_err(|error| {
+        let hint = match error {
+            cofferdam_core::RepoUrlError::Credentials { .. } => {
+                "leave the password out and let git's credential helper or an ssh key supply it"
+            }
+            _ => "type an address such as https://host/path or git@host:path, or the path of a folder",
+        };
+        UsageError::new(error.to_string(), hint)
+    })
+}
+
+/// A ref becomes an argument of git, so what git would read as an option or an expression is refused.
+fn check_reference(text: &str) -> Result<String, UsageError> {
+    let bad = text.is_empty()
+        || text.starts_with('-')
+        || text.contains("..")
+        || text.contains("@{")
+        || text.chars().any(|c| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c));
+    if bad {
+        return Err(UsageError::new(
+            format!("--ref `{text}` is not the name of a branch, a tag or a commit"),
+            "type a plain name such as `main`, `v1.2` or a commit id",
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// The `file://` address of a folder. Git decodes percent signs in addresses, so every unusual byte of a
+/// path can be written.
+fn file_url(path: &Path) -> String {
+    let mut url = "file://".to_owned();
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            url.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller_in(folder: &Path) -> Caller {
+        Caller { env: Default::default(), current_folder: folder.to_path_buf() }
+    }
+
+    fn repo(text: &str) -> Wanted<'_> {
+        Wanted::Repository { repo: Some(OsStr::new(text)), reference: None }
+    }
+
+    #[test]
+    fn the_repository_around_the_current_folder_is_the_default() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("r/.git")).unwrap();
+        std::fs::create_dir_all(root.join("r/deep/down")).unwrap();
+        let wanted = Wanted::Repository { repo: None, reference: None };
+        let chosen = choose(wanted, &caller_in(&root.join("r/deep/down"))).unwrap();
+        assert_eq!(chosen.source, Source::Local { path: root.join("r") });
+        assert_eq!(chosen.local, Some(root.join("r")));
+    }
+
+    #[test]
+    fn addresses_and_folders_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("a:b/.git")).unwrap();
+        let caller = caller_in(folder.path());
+        for text in ["https://host/a", "git@host:a", "host:a", "file:///srv/a"] {
+            let chosen = choose(repo(text), &caller).unwrap();
+            assert!(matches!(chosen.source, Source::Git { .. }) && chosen.local.is_none(), "{text}");
+        }
+        assert!(choose(repo("a:b"), &caller).unwrap().local.is_some());
+        assert!(choose(repo("./a:b"), &caller).unwrap().local.is_some());
+    }
+
+    #[test]
+    fn addresses_that_run_programs_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        for text in ["ext::sh -c id", "--upload-pack=id", "http://host/a", "https://me:pw@host/a"] {
+            let error = choose(repo(text), &caller_in(folder.path())).unwrap_err();
+            assert!(!error.to_string().contains("pw@"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_ref_of_a_local_repository_is_fetched_from_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("a b%");
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        let wanted = Wanted::Repository { repo: Some(root.as_os_str()), reference: Some("main") };
+        let chosen = choose(wanted, &caller_in(Path::new("/"))).unwrap();
+        let Source::Git { url, reference } = chosen.source else { panic!("{chosen:?}") };
+        assert!(url.as_str().starts_with("file:///") && url.as_str().ends_with("/a%20b%25"), "{url}");
+        assert_eq!(reference.as_deref(), Some("main"));
+        assert_eq!(chosen.local, Some(root));
+    }
+
+    #[test]
+    fn refs_that_git_would_misread_are_refused() {
+        for text in ["", "-b", "a..b", "HEAD~1", "a b", "a:b", "a@{1}", "x\n"] {
+            assert!(check_reference(text).is_err(), "{text:?}");
+        }
+        for text in ["main", "feature/x", "v1.2", "0123abc", "refs/heads/main"] {
+            assert!(check_reference(text).is_ok(), "{text}");
+        }
+    }
+}
