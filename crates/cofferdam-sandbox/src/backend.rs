@@ -140,6 +140,16 @@ pub enum Layers {
     },
 }
 
+/// A folder beside the workspace that the agent sees, at the path that it has on the host, and writes
+/// through an overlay of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Companion {
+    /// Where it appears: its absolute path on the host.
+    pub target: PathBuf,
+    /// Read-only layers, the topmost first; the last is the folder itself.
+    pub layers: Vec<PathBuf>,
+}
+
 /// What a sandbox is made from.
 #[derive(Debug, Clone)]
 pub struct SandboxSpec {
@@ -151,7 +161,7 @@ pub struct SandboxSpec {
     pub workspace: Workspace,
     /// More folders that the repository's own git needs at the paths where they are on the host: the
     /// common git folder of a linked worktree. Written through an overlay, like the workspace.
-    pub companions: Vec<PathBuf>,
+    pub companions: Vec<Companion>,
     /// Folders that must be visible, read-only, at the same path: object stores that the repository
     /// borrows from.
     pub read_only: Vec<PathBuf>,

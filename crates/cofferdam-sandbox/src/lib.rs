@@ -10,6 +10,6 @@
 mod backend;
 
 pub use backend::{
-    Attachment, Backend, CreateError, Finding, Layers, OpenError, Process, Refusal, Sandbox, SandboxSpec,
-    Severity, Workspace,
+    Attachment, Backend, Companion, CreateError, Finding, Layers, OpenError, Process, Refusal, Sandbox,
+    SandboxSpec, Severity, Workspace,
 };
