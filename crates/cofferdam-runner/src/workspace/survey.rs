@@ -218,3 +218,75 @@ impl Walk<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Instant;
+
+    use cofferdam_core::Mask;
+
+    use super::*;
+
+    fn find(root: &Path, owners: Owners) -> Survey {
+        survey_tree(root, &Matcher::new(&Mask::default()).unwrap(), owners).unwrap()
+    }
+
+    #[test]
+    fn links_are_not_followed_and_git_is_not_masked() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for path in [".git", "a/.git", "a/b", "c"] {
+            fs::create_dir_all(root.join(path)).unwrap();
+            fs::write(root.join(path).join("x.key"), "").unwrap();
+        }
+        std::os::unix::fs::symlink("..", root.join("a/up")).unwrap();
+        std::os::unix::fs::symlink("/nowhere", root.join("link.pem")).unwrap();
+        let survey = find(root, Owners::Any);
+        assert_eq!(survey.hidden, ["a/b/x.key", "c/x.key", "link.pem"].map(PathBuf::from));
+        assert_eq!(survey.nested_git, [PathBuf::from("a/.git")]);
+    }
+
+    #[test]
+    fn files_of_another_owner_or_group_are_found_also_in_git() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join(".git/objects")).unwrap();
+        fs::write(root.join(".git/objects/x"), "").unwrap();
+        let metadata = fs::metadata(root).unwrap();
+        use std::os::unix::fs::MetadataExt as _;
+        let (uid, gid) = (metadata.uid(), metadata.gid());
+        assert!(find(root, Owners::Only { uid, gid }).foreign.is_none());
+        assert!(find(root, Owners::Only { uid: uid + 1, gid }).foreign.is_some());
+        std::os::unix::fs::chown(root.join(".git/objects/x"), None, Some(gid + 1)).unwrap();
+        let foreign = find(root, Owners::Only { uid, gid }).foreign;
+        assert_eq!(foreign, Some(PathBuf::from(".git/objects/x")));
+    }
+
+    /// `cargo test --release -p cofferdam-runner -- --ignored --nocapture a_hundred_thousand`
+    #[test]
+    #[ignore = "a measurement"]
+    fn a_hundred_thousand_files_cost_little() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..100_000 {
+            if number % 100 == 0 {
+                fs::create_dir(folder.path().join(format!("folder{}", number / 100))).unwrap();
+            }
+            fs::write(folder.path().join(format!("folder{}/source_file_{number}.rs", number / 100)), "")
+                .unwrap();
+        }
+        for owners in [Owners::Any, Owners::Only { uid: 0, gid: 0 }] {
+            find(folder.path(), owners);
+            let mut times: Vec<_> = (0..10)
+                .map(|_| {
+                    let started = Instant::now();
+                    find(folder.path(), owners);
+                    started.elapsed()
+                })
+                .collect();
+            times.sort();
+            println!("{owners:?}: median {:?}, best {:?}", times[5], times[0]);
+            assert!(times[0].as_millis() < 500);
+        }
+    }
+}
