@@ -21,7 +21,15 @@ impl Home {
         let root = root.canonicalize()?;
         std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o700))?;
         let home = Self { root };
-        for folder in [home.sandboxes(), home.runs(), home.mirrors(), home.checkouts(), home.nodes()] {
+        let folders = [
+            home.sandboxes(),
+            home.workspaces(),
+            home.runs(),
+            home.mirrors(),
+            home.checkouts(),
+            home.nodes(),
+        ];
+        for folder in folders {
             make(&folder)?;
         }
         Ok(home)
@@ -43,6 +51,12 @@ impl Home {
     #[must_use]
     pub fn sandboxes(&self) -> PathBuf {
         self.root.join("sandboxes")
+    }
+
+    /// A folder per prepared workspace: what hides files of the original, or the copy, and the diff's base.
+    #[must_use]
+    pub fn workspaces(&self) -> PathBuf {
+        self.root.join("workspaces")
     }
 
     /// A folder per run with its artifacts.

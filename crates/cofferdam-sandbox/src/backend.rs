@@ -26,13 +26,13 @@ pub trait Backend: Send + Sync {
     fn validate(&self, policy: &Policy) -> Result<(), Refusal>;
 
     /// The walls that the worker is to put around the agent, on top of the sandbox's own.
-    fn wall_plan(&self, spec: &SandboxSpec) -> WallPlan;
+    fn wall_plan(&self, id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan;
 
     /// The variables that every agent of this backend gets, from the caller's and of our own.
     fn base_env(&self) -> BTreeMap<String, String>;
 
     /// The folder inside that holds the workspace.
-    fn working_directory(&self, spec: &SandboxSpec) -> String;
+    fn working_directory(&self, layers: &Layers) -> String;
 
     /// Makes the sandbox and starts the worker in it.
     ///

@@ -74,7 +74,7 @@ impl Backend for HostBackend {
         Ok(())
     }
 
-    fn wall_plan(&self, _spec: &SandboxSpec) -> WallPlan {
+    fn wall_plan(&self, _id: &SandboxId, _policy: &Policy, _companions: &[PathBuf]) -> WallPlan {
         WallPlan::none()
     }
 
@@ -89,13 +89,9 @@ impl Backend for HostBackend {
         env
     }
 
-    fn working_directory(&self, spec: &SandboxSpec) -> String {
-        match &spec.workspace {
-            Workspace::Folder { path } => path.display().to_string(),
-            Workspace::Overlay { layers } => {
-                layers.last().map(|path| path.display().to_string()).unwrap_or_default()
-            }
-        }
+    fn working_directory(&self, layers: &Layers) -> String {
+        let (Layers::Folder { path } | Layers::Overlay { upper: path, .. }) = layers;
+        path.display().to_string()
     }
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {

@@ -20,8 +20,8 @@ use async_trait::async_trait;
 use cofferdam_core::{LimitsRule, Mode, MountAccess, Policy, SandboxId, WORKER_PIDS, WallPlan, inside};
 
 use crate::backend::{
-    Backend, CreateError, Finding, OpenError, Refusal, Sandbox, SandboxSpec, Severity, Tool, ToolFolder,
-    ToolOutput, Workspace,
+    Backend, CreateError, Finding, Layers, OpenError, Refusal, Sandbox, SandboxSpec, Severity, Tool,
+    ToolFolder, ToolOutput, Workspace,
 };
 use crate::folder::{Folder, Record};
 use crate::shim::ShimPlan;
@@ -150,15 +150,13 @@ impl Backend for NativeBackend {
         Ok(())
     }
 
-    fn wall_plan(&self, spec: &SandboxSpec) -> WallPlan {
-        let policy = &spec.policy;
+    fn wall_plan(&self, id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan {
         let mut writable: Vec<String> =
             [inside::WORKSPACE, inside::HOME, inside::TMP, inside::SHM].map(String::from).into();
         let rw =
             policy.mounts.iter().filter(|mount| mount.access == MountAccess::Rw).map(|mount| &mount.path);
-        let companions = spec.companions.iter().map(|companion| &companion.target);
         writable.extend(rw.chain(companions).map(|path| path.display().to_string()));
-        let held_by_nobody = matches!(holder(&spec.id, &limits_of(policy)), Holder::Nobody(_));
+        let held_by_nobody = matches!(holder(id, &limits_of(policy)), Holder::Nobody(_));
         WallPlan {
             no_new_privileges: !self.is_without("no_new_privileges"),
             seccomp: !self.is_without("seccomp"),
@@ -174,7 +172,7 @@ impl Backend for NativeBackend {
         system::environment(&self.options.caller)
     }
 
-    fn working_directory(&self, _spec: &SandboxSpec) -> String {
+    fn working_directory(&self, _layers: &Layers) -> String {
         inside::WORKSPACE.to_owned()
     }
 
@@ -219,8 +217,8 @@ pub(crate) fn open_shim_sandbox(folder: &Folder) -> Result<Box<dyn Sandbox>, Ope
     let plan: Option<ShimPlan> =
         folder.read(Record::Shim).map_err(|source| OpenError::Io { id, action: "read the plan", source })?;
     // Without a plan it never started: there is nothing but a folder to remove.
-    let layers = plan
-        .map_or_else(|| crate::Layers::Folder { path: folder.path().join("workspace") }, |plan| plan.layers);
+    let layers =
+        plan.map_or_else(|| Layers::Folder { path: folder.path().join("workspace") }, |plan| plan.layers);
     Ok(Box::new(ShimSandbox { folder: folder.clone(), layers, _owner: None }))
 }
 

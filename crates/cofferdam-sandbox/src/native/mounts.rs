@@ -32,7 +32,7 @@ pub(super) fn open(entry: &Entry, ids: Option<IdRange>, stage: Option<&Path>) ->
                 (Some(stage), Some(owner), Some(ids)) => shift_layers(layers, owner, ids, stage)?,
                 _ => layers.clone(),
             };
-            open_overlay(&layers, upper, work, ids).map(Some)
+            open_overlay(&layers, upper, work).map(Some)
         }
         _ => Ok(None),
     }
@@ -105,20 +105,15 @@ fn free_name(stage: &Path) -> io::Result<PathBuf> {
     unreachable!("a sandbox has fewer layers than that")
 }
 
-fn open_overlay(layers: &[PathBuf], upper: &Path, work: &Path, ids: Option<IdRange>) -> io::Result<OwnedFd> {
+fn open_overlay(layers: &[PathBuf], upper: &Path, work: &Path) -> io::Result<OwnedFd> {
     let fs = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let lower: Vec<OsString> = layers.iter().map(|layer| escape(layer)).collect();
     fsconfig_set_string(fs.as_fd(), "lowerdir", lower.join(":".as_ref()))?;
     fsconfig_set_string(fs.as_fd(), "upperdir", upper)?;
     fsconfig_set_string(fs.as_fd(), "workdir", work)?;
-    if ids.is_none() {
-        // An ordinary user cannot write the trusted attributes in which overlayfs keeps its notes.
-        fsconfig_set_flag(fs.as_fd(), "userxattr")?;
-    } else {
-        // The same as what `userxattr` implies, so that one diff reads what either leaves behind.
-        fsconfig_set_string(fs.as_fd(), "redirect_dir", "nofollow")?;
-        fsconfig_set_string(fs.as_fd(), "metacopy", "off")?;
-    }
+    // An ordinary user cannot write the trusted attributes in which overlayfs keeps its notes by default.
+    // Root could, but then the collector, which is not root, could not read them.
+    fsconfig_set_flag(fs.as_fd(), "userxattr")?;
     create(&fs, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV)
 }
 

@@ -1,0 +1,18 @@
+//! What an attempt leaves: its changes as a patch, and putting that patch into a repository.
+//!
+//! [`collector_main`] is a role of our binary that runs in a sealed sandbox of its own, because it reads
+//! what a hostile agent wrote. It knows nothing but its [`CollectJob`]. [`apply`] runs on the host and
+//! never lets git see the repository's own configuration.
+
+mod apply;
+mod changes;
+mod collect;
+mod git_names;
+mod ignored;
+mod job;
+mod layers;
+mod patch;
+
+pub use apply::{Applied, ApplyError, apply};
+pub use collect::{CollectError, collect, collector_main};
+pub use job::{Change, ChangedPath, CollectJob, Collected, Written};

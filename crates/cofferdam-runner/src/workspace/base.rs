@@ -1,0 +1,82 @@
+//! What the diff is taken against, kept so that it can be taken after a restart.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cofferdam_core::SandboxId;
+use cofferdam_sandbox::Layers;
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use crate::Home;
+use crate::artifacts::{CollectJob, Written};
+use crate::raw_path::RawPath;
+
+/// The workspace as it was handed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// Read-only layers, the topmost first.
+    pub layers: Vec<RawPath>,
+    /// Set if the workspace is a copy: what each file was.
+    pub manifest: Option<RawPath>,
+    /// The index of the repository's own git.
+    pub index: Option<RawPath>,
+    /// The repository's own `info/exclude`.
+    pub exclude: Option<RawPath>,
+    /// When it was handed over, in nanoseconds since 1970.
+    pub handed_over_ns: i64,
+}
+
+const FILE: &str = "base.json";
+
+impl Base {
+    /// What was recorded when the workspace was prepared, by this process or a former one.
+    ///
+    /// # Errors
+    /// If there is no record, or it is damaged.
+    pub fn load(home: &Home, id: &SandboxId) -> Result<Self, Error> {
+        let path = home.workspaces().join(id.to_string()).join(FILE);
+        let content = fs::read(&path).and_then(|json| serde_json::from_slice(&json).map_err(io::Error::from));
+        content.map_err(|error| Error::reading(&path, error))
+    }
+
+    /// Durable before the agent starts: without it nothing could be collected after a crash.
+    pub(super) fn store(&self, folder: &Path) -> Result<(), Error> {
+        let path = folder.join(FILE);
+        let write = || -> io::Result<()> {
+            let file = fs::File::create(&path)?;
+            serde_json::to_writer(&file, self)?;
+            file.sync_data()
+        };
+        write().map_err(|error| Error::writing(&path, error))
+    }
+
+    /// What the collector is to do. `scratch` is a new folder of its own.
+    #[must_use]
+    pub fn collect_job(&self, layers: &Layers, scratch: &Path, git: &Path) -> CollectJob {
+        let written = match layers {
+            Layers::Overlay { upper, .. } => Written::Upper { path: upper.as_path().into() },
+            Layers::Folder { path } => {
+                Written::Tree { path: path.as_path().into(), manifest: self.manifest.clone() }
+            }
+        };
+        CollectJob {
+            lower: self.layers.clone(),
+            written,
+            index: self.index.clone(),
+            exclude: self.exclude.clone(),
+            handed_over_ns: self.handed_over_ns,
+            scratch: scratch.into(),
+            git: git.into(),
+        }
+    }
+}
+
+/// The clock that time stamps of files are compared with. It is never behind theirs, so a file that was
+/// written just before the hand-over does not look as if it had been written after.
+pub(super) fn now_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,125 @@
+//! Makes the workspace of an attempt from a local repository, a git address or nothing.
+//!
+//! [`prepare`] is the entrance. The original is never written: it is the lower layer of an overlay, or it
+//! is copied. What is hidden from the agent (the mask, credentials in git's configuration) is hidden by a
+//! layer of our own. [`Base`] is what the diff is taken against later, also by another process.
+//!
+//! A repository is hostile: its file names, its `.git` file, its configuration. Nothing here runs a
+//! program that a repository names.
+
+mod base;
+mod checkout;
+mod copy;
+mod error;
+mod find;
+mod git_config;
+mod git_folders;
+mod local;
+mod manifest;
+mod mask;
+mod mirror;
+mod refs;
+mod remove;
+mod survey;
+mod veil;
+mod view;
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::{Policy, SandboxId, Source};
+use cofferdam_sandbox::{Companion, Workspace};
+
+use crate::Home;
+use crate::raw_path::RawPath;
+
+pub use base::Base;
+pub use error::Error;
+pub use find::find_repository;
+pub(crate) use manifest::Manifest;
+pub use remove::remove;
+
+/// A workspace that is ready for a sandbox.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What the agent works on.
+    pub workspace: Workspace,
+    /// Folders beside it that are written through overlays of their own.
+    pub companions: Vec<Companion>,
+    /// Folders that must be visible at their own paths.
+    pub read_only: Vec<PathBuf>,
+    /// Where the workspace is on the host.
+    pub alias: Option<PathBuf>,
+    /// Files that are hidden from the agent.
+    pub hidden: Vec<String>,
+    /// Credentials that were taken out of git's configuration: file and key.
+    pub stripped: Vec<String>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+    /// What the diff is taken against.
+    pub base: Base,
+}
+
+impl Prepared {
+    fn new(workspace: Workspace, base: Base) -> Self {
+        Self {
+            workspace,
+            companions: Vec::new(),
+            read_only: Vec::new(),
+            alias: None,
+            hidden: Vec::new(),
+            stripped: Vec::new(),
+            warnings: Vec::new(),
+            base,
+        }
+    }
+}
+
+/// Prepares the workspace of a sandbox. Left-overs of an earlier try for the same sandbox are removed.
+///
+/// # Errors
+/// [`Error`]; nothing is left behind then.
+pub fn prepare(
+    home: &Home,
+    id: &SandboxId,
+    source: &Source,
+    policy: &Policy,
+    progress: &mut dyn FnMut(String),
+) -> Result<Prepared, Error> {
+    remove(home, id)?;
+    let own = home.workspaces().join(id.to_string());
+    make_folder(&own)?;
+    let prepared = match source {
+        Source::Empty => prepare_empty(&own),
+        Source::Local { path } => local::prepare_local(home, &own, path, policy, progress),
+        Source::Git { url, reference } => checkout::checkout(home, url, reference.as_deref(), progress)
+            .and_then(|root| local::prepare_local(home, &own, &root, policy, progress))
+            // Nothing was ever built at the checkout's path, so nothing can refer to it.
+            .map(|prepared| Prepared { alias: None, ..prepared }),
+    };
+    let prepared = prepared.and_then(|prepared| prepared.base.store(&own).map(|()| prepared));
+    if prepared.is_err() {
+        // The first error is the one to tell.
+        let _ = remove(home, id);
+    }
+    prepared
+}
+
+fn prepare_empty(own: &Path) -> Result<Prepared, Error> {
+    let (tree, base) = (own.join("tree"), own.join("base"));
+    make_folder(&tree)?;
+    make_folder(&base)?;
+    let base = Base {
+        layers: vec![RawPath(base)],
+        manifest: None,
+        index: None,
+        exclude: None,
+        handed_over_ns: base::now_ns(),
+    };
+    Ok(Prepared::new(Workspace::Folder { path: tree }, base))
+}
+
+fn make_folder(path: &Path) -> Result<(), Error> {
+    fs::DirBuilder::new().mode(0o700).create(path).map_err(|error| Error::writing(path, error))
+}
