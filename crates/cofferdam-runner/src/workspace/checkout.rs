@@ -3,13 +3,13 @@
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use cofferdam_core::RepoUrl;
 use sha2::{Digest, Sha256};
 
 use super::Error;
-use super::mirror::{Mirror, is_plain};
+use super::mirror::Mirror;
 use super::refs::{Resolved, resolve};
 use super::remove::remove_tree;
 use crate::Home;
@@ -66,7 +66,7 @@ fn make(mirror: &Mirror, url: &RepoUrl, resolved: &Resolved, root: &Path) -> io:
     fs::write(git_dir.join("objects/info/alternates"), objects)?;
     fs::write(git_dir.join("packed-refs"), packed_refs(mirror))?;
     let head = match &resolved.branch {
-        Some(branch) if is_plain(branch.as_ref()) => {
+        Some(branch) if is_plain(branch) => {
             let file = git_dir.join("refs/heads").join(branch);
             fs::create_dir_all(file.parent().unwrap_or(&git_dir))?;
             fs::write(file, format!("{}\n", resolved.commit))?;
@@ -104,4 +104,9 @@ fn config(url: &RepoUrl, resolved: &Resolved) -> String {
         config.push_str(&format!("[branch {name}]\n\tremote = origin\n\tmerge = refs/heads/{branch}\n"));
     }
     config
+}
+
+/// Whether a branch's name is a path that stays below the folder it is joined to.
+fn is_plain(branch: &str) -> bool {
+    Path::new(branch).components().all(|part| matches!(part, Component::Normal(_)))
 }

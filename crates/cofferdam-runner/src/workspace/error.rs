@@ -83,10 +83,9 @@ impl Error {
             Self::NotARepository { .. } => {
                 Some("run `git init` there, or name a repository with `--repo PATH|URL`".to_owned())
             }
-            Self::Unreadable { path, .. } => Some(format!(
-                "make it readable (`chmod u+r '{}'`), remove it, or hide its folder from the agent with a mask",
-                path.display()
-            )),
+            Self::Unreadable { path, .. } => {
+                Some(format!("make it readable (`chmod u+r '{}'`) or remove it", path.display()))
+            }
             Self::DiskFull { .. } => {
                 Some("free some space, or set COFFERDAM_HOME to a larger disk".to_owned())
             }
@@ -96,7 +95,7 @@ impl Error {
             Self::RefNotFound { near, .. } => Some(format!("did you mean {}?", near.join(", "))),
             Self::Fetch { url, .. } => Some(format!("try `git ls-remote {url}`")),
             Self::FetchDeadline { .. } => {
-                Some("try again: what was fetched so far is not lost to git's server".to_owned())
+                Some("try again, or clone it yourself and name the folder with `--repo`".to_owned())
             }
             Self::GitMissing => Some("install it: `apt install git`".to_owned()),
             Self::Mask(_) | Self::Io { .. } => None,

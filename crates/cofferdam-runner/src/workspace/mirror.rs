@@ -1,6 +1,5 @@
 //! A bare mirror per address, fetched under a lock, from which checkouts are made.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -232,9 +231,4 @@ fn follow(child: &mut Child, url: &RepoUrl, progress: &mut dyn FnMut(String)) ->
             }
         }
     }
-}
-
-/// Whether a name can be part of a path below one of our folders.
-pub(super) fn is_plain(name: &OsStr) -> bool {
-    Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)))
 }
