@@ -1,9 +1,13 @@
 //! `cofferdam run`: one run, executed by the process that accepted it, while its terminal watches.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cofferdam_core::{Event, Mode, Outcome, RunId, RunRequest, RunState, Seal};
 use tokio::sync::watch;
+
+use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute};
+use crate::node::{Node, now_ms};
 
 /// How far an attempt is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +72,13 @@ pub struct RunReport {
 pub enum RunError {
     /// The store refused or failed.
     #[error("the run's record could not be kept")]
-    Store(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Store(#[from] cofferdam_store::Error),
+    /// The attempt was given up.
+    #[error("the run was given up")]
+    Execute(#[from] ExecuteError),
+    /// Only this process may claim the run, and it found nothing to claim.
+    #[error("run {0} cannot be claimed by the process that made it")]
+    NotClaimable(RunId),
 }
 
 /// Accepts a run, executes it in this process and returns its final state.
@@ -76,9 +86,82 @@ pub enum RunError {
 /// # Errors
 /// [`RunError`] if the record cannot be kept.
 pub async fn run_attached(
-    _request: RunRequest,
-    _watch: &mut (dyn FnMut(Progress) + Send),
-    _cancel: watch::Receiver<Cancel>,
+    node: &Node,
+    request: RunRequest,
+    watch: &mut (dyn FnMut(Progress) + Send),
+    cancel: watch::Receiver<Cancel>,
 ) -> Result<RunReport, RunError> {
-    Err(RunError::Store("not built yet".into()))
+    let run = request.id.clone();
+    node.store.enqueue(&request, None, now_ms()).await?;
+    loop {
+        let claimed = node.store.claim(&node.id, now_ms(), LEASE_MS).await?;
+        let claimed = claimed.ok_or_else(|| RunError::NotClaimable(run.clone()))?;
+        let attempt = Attempt {
+            node,
+            claimed,
+            entry: Entry::Claimed,
+            retries: Retries::AsAsked,
+            watch: &mut *watch,
+            cancel: cancel.clone(),
+        };
+        let after = execute(attempt).await?;
+        if after.state.is_final() || !wait_for_retry(node, &run, after.not_before_ms, cancel.clone()).await? {
+            return report(node, &run).await;
+        }
+    }
+}
+
+/// Waits until the run may be claimed again. False if it was cancelled meanwhile.
+async fn wait_for_retry(
+    node: &Node,
+    run: &RunId,
+    not_before_ms: u64,
+    mut cancel: watch::Receiver<Cancel>,
+) -> Result<bool, RunError> {
+    loop {
+        let left = not_before_ms.saturating_sub(now_ms());
+        if node.store.run(run).await?.state.is_final() {
+            return Ok(false);
+        }
+        if left == 0 {
+            return Ok(true);
+        }
+        let pause = Duration::from_millis(left.min(500));
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            Ok(_) = cancel.wait_for(|asked| *asked != Cancel::No) => {
+                node.store.request_cancel(run, now_ms()).await?;
+                return Ok(false);
+            }
+        }
+    }
+}
+
+/// The final state of a run, read back from the record.
+///
+/// # Errors
+/// [`RunError`] if there is no such run, or it has not ended.
+pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
+    let record = node.store.run(run).await?;
+    let state = record.state;
+    let outcome = record.outcome.ok_or(cofferdam_store::Error::NotFinal { run: run.clone(), state })?;
+    let artifacts = node.store.artifacts(run).await?;
+    let last = |name: &str| {
+        artifacts.iter().rfind(|a| a.name == name && a.attempt == record.attempts).map(|a| a.path.clone())
+    };
+    Ok(RunReport {
+        run: run.clone(),
+        state,
+        outcome,
+        attempts: record.attempts,
+        mode: record.request.policy.mode,
+        seal: record.seal,
+        diff: last(crate::artifacts::DIFF),
+        transcript: last(crate::artifacts::TRANSCRIPT),
+        warnings: crate::artifacts::warnings(last(crate::artifacts::SUMMARY).as_deref()),
+        duration_ms: record
+            .finished_at_ms
+            .unwrap_or(record.updated_at_ms)
+            .saturating_sub(record.created_at_ms),
+    })
 }

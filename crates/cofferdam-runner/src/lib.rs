@@ -6,10 +6,17 @@
 pub mod artifacts;
 mod attached;
 mod confined;
+mod dispatcher;
+mod execute;
 mod home;
+mod node;
 mod pristine_git;
 pub mod raw_path;
+pub mod recovery;
 pub mod workspace;
 
-pub use attached::{Cancel, Progress, RunError, RunReport, Stage, run_attached};
+pub use attached::{Cancel, Progress, RunError, RunReport, Stage, report, run_attached};
+pub use dispatcher::Dispatcher;
+pub use execute::ExecuteError;
 pub use home::Home;
+pub use node::{EnvLookup, Node, NodeOptions, now_ms};

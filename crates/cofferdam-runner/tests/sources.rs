@@ -232,9 +232,7 @@ fn many_attempts_at_one_address_do_not_disturb_each_other() {
             let (place, origin) = (&place, &origin);
             scope.spawn(move || {
                 let id = SandboxId::of(&AttemptRef { run: RunId::new(9, 9), number });
-                let prepared =
-                    workspace::prepare(&place.home, &id, &git(origin, None), &place.policy, &mut |_| {})
-                        .unwrap();
+                let prepared = fixture::prepare(&place.home, &id, &git(origin, None), &place.policy).unwrap();
                 let Workspace::Overlay { layers } = prepared.workspace else { panic!() };
                 assert_eq!(fs::read_dir(layers.last().unwrap()).unwrap().count(), 201);
             });
@@ -252,14 +250,8 @@ fn a_full_disk_is_told_as_such() {
         std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&small),
     );
     let home = cofferdam_runner::Home::open(&small.join("home")).unwrap();
-    let prepared = workspace::prepare(
-        &home,
-        &place.id,
-        &Source::Local { path: root.clone() },
-        &place.policy,
-        &mut |_| {},
-    );
-    let cloned = workspace::prepare(&home, &place.id, &git(&root, None), &place.policy, &mut |_| {});
+    let prepared = fixture::prepare(&home, &place.id, &Source::Local { path: root.clone() }, &place.policy);
+    let cloned = fixture::prepare(&home, &place.id, &git(&root, None), &place.policy);
     fixture::run(std::process::Command::new("umount").arg(&small));
     assert!(matches!(prepared.unwrap_err(), Error::DiskFull { .. }));
     let error = cloned.unwrap_err();

@@ -79,13 +79,18 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A new run's name.
-pub(crate) fn new_run_id() -> Result<RunId, Failure> {
+/// Random bits for a new name.
+pub(crate) fn random_bits() -> Result<u128, Failure> {
     let mut random = [0; 16];
     let filled = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
     match filled {
-        Ok(count) if count == random.len() => Ok(RunId::new(now_ms(), u128::from_ne_bytes(random))),
+        Ok(count) if count == random.len() => Ok(u128::from_ne_bytes(random)),
         Ok(_) => Err(Failure::new(ExitCode::Internal, "the kernel gave too few random bytes")),
         Err(errno) => Err(Failure::internal("the kernel gave no random bytes", &errno)),
     }
+}
+
+/// A new run's name.
+pub(crate) fn new_run_id() -> Result<RunId, Failure> {
+    Ok(RunId::new(now_ms(), random_bits()?))
 }

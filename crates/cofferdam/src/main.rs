@@ -9,6 +9,7 @@ mod cli;
 mod commands;
 mod exit;
 mod failure;
+mod node;
 mod patch;
 mod records;
 mod repository;

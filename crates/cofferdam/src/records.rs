@@ -1,47 +1,37 @@
-//! What the `runs` commands need of the store, and nothing else. This is where the command line meets it.
+//! What the `runs` commands need of the record, and nothing else.
 
 use std::path::PathBuf;
 
-use cofferdam_core::{Event, Outcome, RunId, RunRequest, RunState, Seal};
-use cofferdam_runner::Home;
+use cofferdam_core::{Event, RunId, RunState};
+use cofferdam_runner::artifacts::DIFF;
+use cofferdam_runner::{Home, Node};
+pub(crate) use cofferdam_store::RunRecord;
+use cofferdam_store::{CancelAnswer, Error, RunFilter};
 
+use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
+use crate::node;
 
-/// A run as it stands now.
-#[derive(Debug, Clone)]
-pub(crate) struct RunRecord {
-    /// What was asked.
-    pub(crate) request: RunRequest,
-    /// Where it stands.
-    pub(crate) state: RunState,
-    /// When it was accepted.
-    pub(crate) created_at_ms: u64,
-    /// When it got its final state.
-    pub(crate) finished_at_ms: Option<u64>,
-    /// How many attempts were started.
-    pub(crate) attempts: u32,
-    /// How the last attempt ended, once the run is final.
-    pub(crate) outcome: Option<Outcome>,
-    /// The seal of the last attempt, if one was measured.
-    pub(crate) seal: Option<Seal>,
-}
+/// How many events are read at once.
+const PAGE: u32 = 500;
 
 /// The record of all runs.
-#[derive(Debug)]
 pub(crate) struct Records {
-    _home: Home,
+    node: Node,
 }
 
 impl Records {
-    /// Opens the record in the state folder.
-    pub(crate) async fn open(home: &Home) -> Result<Self, Failure> {
-        Ok(Self { _home: home.clone() })
+    /// Opens the record in the state folder. Runs whose process has died are brought to their true end
+    /// first, so that nothing that is shown is a ghost.
+    pub(crate) async fn open(home: &Home, caller: &Caller) -> Result<Self, Failure> {
+        Ok(Self { node: node::register(home, caller).await? })
     }
 
     /// The runs, the newest first.
     pub(crate) async fn list_runs(&self) -> Result<Vec<RunRecord>, Failure> {
-        Err(not_wired())
+        let filter = RunFilter { newest: u32::MAX, states: Vec::new() };
+        self.node.store().list_runs(&filter).await.map_err(failure)
     }
 
     /// The ids of all runs.
@@ -49,33 +39,48 @@ impl Records {
         Ok(self.list_runs().await?.into_iter().map(|record| record.request.id).collect())
     }
 
-    /// One run with all its attempts.
-    pub(crate) async fn run(&self, _id: &RunId) -> Result<RunRecord, Failure> {
-        Err(not_wired())
+    /// One run.
+    pub(crate) async fn run(&self, id: &RunId) -> Result<RunRecord, Failure> {
+        self.node.store().run(id).await.map_err(failure)
     }
 
     /// Its events after this number, in order; as many as the store gives at once, empty when there are no
     /// more.
-    pub(crate) async fn events_after(&self, _id: &RunId, _after: u64) -> Result<Vec<Event>, Failure> {
-        Err(not_wired())
+    pub(crate) async fn events_after(&self, id: &RunId, after: u64) -> Result<Vec<Event>, Failure> {
+        self.node.store().events_after(id, after, PAGE).await.map_err(failure)
     }
 
     /// The patch that it left, if one was collected.
-    pub(crate) async fn diff(&self, _id: &RunId) -> Result<Option<PathBuf>, Failure> {
-        Err(not_wired())
+    pub(crate) async fn diff(&self, id: &RunId) -> Result<Option<PathBuf>, Failure> {
+        let artifacts = self.node.store().artifacts(id).await.map_err(failure)?;
+        Ok(artifacts.into_iter().rfind(|artifact| artifact.name == DIFF).map(|artifact| artifact.path))
     }
 
     /// Asks for it to end. Returns the state after that.
-    pub(crate) async fn request_cancel(&self, _id: &RunId) -> Result<RunState, Failure> {
-        Err(not_wired())
+    pub(crate) async fn request_cancel(&self, id: &RunId) -> Result<RunState, Failure> {
+        let answer = self.node.store().request_cancel(id, now_ms()).await.map_err(failure)?;
+        // Its process polls as well, should this not reach it.
+        let _ = cofferdam_store::wake_all(&self.node.home().nodes());
+        Ok(match answer {
+            CancelAnswer::Cancelled => RunState::Cancelled,
+            CancelAnswer::Requested => RunState::Running,
+            CancelAnswer::AlreadyFinal(state) => state,
+        })
     }
 
-    /// Removes an ended run: its record and its artifacts.
-    pub(crate) async fn remove_run(&self, _id: &RunId) -> Result<(), Failure> {
-        Err(not_wired())
+    /// Removes an ended run: its record, then its artifacts. Artifacts without a record are removed by
+    /// whoever removes the next run.
+    pub(crate) async fn remove_run(&self, id: &RunId) -> Result<(), Failure> {
+        self.node.store().remove_run(id).await.map_err(failure)?;
+        let folder = self.node.home().runs().join(id.to_string());
+        cofferdam_sandbox::remove_tree(&folder)
+            .map_err(|error| Failure::internal("the run's artifacts could not be removed", &error))
     }
 }
 
-fn not_wired() -> Failure {
-    Failure::new(ExitCode::Internal, "the record of runs is not wired yet")
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::NotFound { .. } | Error::NotFinal { .. } => Failure::new(ExitCode::Usage, error.to_string()),
+        _ => Failure::new(ExitCode::Internal, chain(&error)),
+    }
 }

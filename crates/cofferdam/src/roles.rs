@@ -12,7 +12,51 @@ use crate::commands::demo;
 type Role = fn() -> ExitCode;
 
 /// Every role by the first argument that names it.
-const ROLES: &[(&str, Role)] = &[("demo-agent", demo::agent::main)];
+const ROLES: &[(&str, Role)] = &[
+    ("shim", shim),
+    ("launcher", launcher),
+    ("worker", worker),
+    ("enter-walls", || cofferdam_walls::enter_main(arguments())),
+    ("probe", || cofferdam_walls::probe_main(arguments())),
+    ("collect", || cofferdam_runner::artifacts::collector_main(arguments())),
+    ("demo-agent", demo::agent::main),
+];
+
+/// What follows the role's name.
+fn arguments() -> impl Iterator<Item = OsString> {
+    std::env::args_os().skip(2)
+}
+
+fn shim() -> ExitCode {
+    match arguments().next() {
+        Some(folder) => cofferdam_sandbox::shim_main(folder.as_ref()),
+        None => misused("shim FOLDER"),
+    }
+}
+
+fn launcher() -> ExitCode {
+    let mut arguments = arguments();
+    let parent = |text: OsString| text.to_str()?.parse().ok();
+    match (arguments.next(), arguments.next().and_then(parent)) {
+        (Some(folder), Some(parent)) => cofferdam_sandbox::native::launcher_main(folder.as_ref(), parent),
+        _ => misused("launcher FOLDER PARENT"),
+    }
+}
+
+fn worker() -> ExitCode {
+    match cofferdam_worker::Options::of_this_process() {
+        Ok(options) => cofferdam_worker::worker_main(options),
+        Err(error) => {
+            eprintln!("the worker cannot start: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn misused(usage: &str) -> ExitCode {
+    eprintln!("usage: cofferdam {usage} (a role that Cofferdam starts itself)");
+    ExitCode::FAILURE
+}
 
 /// The role that these arguments name, if they name one.
 pub(crate) fn named_by(arguments: impl Iterator<Item = OsString>) -> Option<Role> {

@@ -10,9 +10,13 @@ mod collect;
 mod git_names;
 mod ignored;
 mod job;
+mod keep;
 mod layers;
 mod patch;
+mod transcript;
 
 pub use apply::{Applied, ApplyError, apply};
 pub use collect::{CollectError, collect, collector_main};
 pub use job::{Change, ChangedPath, CollectJob, Collected, Written};
+pub use keep::{DIFF, KeepError, SUMMARY, TRANSCRIPT};
+pub(crate) use keep::{keep, warnings};

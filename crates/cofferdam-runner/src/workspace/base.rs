@@ -1,16 +1,11 @@
-//! What the diff is taken against, kept so that it can be taken after a restart.
+//! What the diff is taken against.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cofferdam_core::SandboxId;
 use cofferdam_sandbox::Layers;
 use serde::{Deserialize, Serialize};
 
-use super::Error;
-use crate::Home;
 use crate::artifacts::{CollectJob, Written};
 use crate::raw_path::RawPath;
 
@@ -29,30 +24,7 @@ pub struct Base {
     pub handed_over_ns: i64,
 }
 
-const FILE: &str = "base.json";
-
 impl Base {
-    /// What was recorded when the workspace was prepared, by this process or a former one.
-    ///
-    /// # Errors
-    /// If there is no record, or it is damaged.
-    pub fn load(home: &Home, id: &SandboxId) -> Result<Self, Error> {
-        let path = home.workspaces().join(id.to_string()).join(FILE);
-        let content = fs::read(&path).and_then(|json| serde_json::from_slice(&json).map_err(io::Error::from));
-        content.map_err(|error| Error::reading(&path, error))
-    }
-
-    /// Durable before the agent starts: without it nothing could be collected after a crash.
-    pub(super) fn store(&self, folder: &Path) -> Result<(), Error> {
-        let path = folder.join(FILE);
-        let write = || -> io::Result<()> {
-            let file = fs::File::create(&path)?;
-            serde_json::to_writer(&file, self)?;
-            file.sync_data()
-        };
-        write().map_err(|error| Error::writing(&path, error))
-    }
-
     /// What the collector is to do. `scratch` is a new folder of its own.
     #[must_use]
     pub fn collect_job(&self, layers: &Layers, scratch: &Path, git: &Path) -> CollectJob {

@@ -8,10 +8,10 @@ use std::path::{Component, Path, PathBuf};
 use cofferdam_core::RepoUrl;
 use sha2::{Digest, Sha256};
 
-use super::Error;
 use super::mirror::Mirror;
 use super::refs::{Resolved, resolve};
 use super::remove::remove_tree;
+use super::{Error, Progress};
 use crate::Home;
 use crate::pristine_git;
 
@@ -21,7 +21,7 @@ pub(super) fn checkout(
     home: &Home,
     url: &RepoUrl,
     reference: Option<&str>,
-    progress: &mut dyn FnMut(String),
+    progress: &mut Progress<'_>,
 ) -> Result<PathBuf, Error> {
     let mirror = Mirror::fetch(home, url, reference, progress)?;
     let resolved = resolve(&mirror, url.as_str(), reference)?;
@@ -31,7 +31,7 @@ pub(super) fn checkout(
     if path.exists() {
         return Ok(path);
     }
-    progress(format!("checking out {}", &resolved.commit[..12.min(resolved.commit.len())]));
+    progress.tell(format!("checking out {}", &resolved.commit[..12.min(resolved.commit.len())]));
     let partial = path.with_extension("partial");
     let made = remove_tree(&partial)
         .and_then(|()| make(&mirror, url, &resolved, &partial))

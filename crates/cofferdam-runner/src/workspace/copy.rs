@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Stat, Timespec, Timestamps};
 
 use super::veil::Veil;
-use super::{Error, Manifest};
+use super::{Error, Manifest, Progress};
 use crate::confined::{ConfinedFolder, kind_of};
 use crate::raw_path::escape;
 
 /// Copies folders. Files are cloned where the file system can. **Never hard links**: an agent could write
 /// to the original through them.
-pub(super) struct Copier<'a> {
+pub(super) struct Copier<'a, 'b> {
     /// Where the second copy goes that the diff is taken against; `None` for git folders.
     pub(super) base: Option<PathBuf>,
     /// What each copied file is.
     pub(super) manifest: Manifest,
     /// What could not be copied.
     pub(super) warnings: Vec<String>,
-    progress: &'a mut dyn FnMut(String),
+    progress: &'a mut Progress<'b>,
     clones: bool,
     copied: u64,
 }
@@ -29,8 +29,8 @@ pub(super) struct Copier<'a> {
 /// How often progress is told.
 const PROGRESS_EVERY: u64 = 2000;
 
-impl<'a> Copier<'a> {
-    pub(super) fn new(base: Option<PathBuf>, progress: &'a mut dyn FnMut(String)) -> Self {
+impl<'a, 'b> Copier<'a, 'b> {
+    pub(super) fn new(base: Option<PathBuf>, progress: &'a mut Progress<'b>) -> Self {
         let manifest = Manifest::default();
         Self { base, manifest, warnings: Vec::new(), progress, clones: true, copied: 0 }
     }
@@ -90,7 +90,7 @@ impl<'a> Copier<'a> {
         kind: FileType,
         stat: &Stat,
     ) -> Result<(), Error> {
-        self.tell(1);
+        self.tell(1)?;
         let read = |error| Error::reading(&from.join(path), error);
         match kind {
             FileType::RegularFile => {
@@ -157,11 +157,12 @@ impl<'a> Copier<'a> {
         io::copy(&mut &*original, &mut &*copy).map(drop)
     }
 
-    fn tell(&mut self, files: u64) {
+    fn tell(&mut self, files: u64) -> Result<(), Error> {
         self.copied += files;
         if self.copied.is_multiple_of(PROGRESS_EVERY) {
-            (self.progress)(format!("copying: {} files", self.copied));
+            self.progress.tell(format!("copying: {} files", self.copied));
         }
+        self.progress.check()
     }
 }
 

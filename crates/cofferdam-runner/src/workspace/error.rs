@@ -56,6 +56,9 @@ pub enum Error {
         /// The deadline.
         within: Duration,
     },
+    /// Nobody waits for it any more.
+    #[error("preparing was cancelled")]
+    Cancelled,
     /// There is no git on this machine.
     #[error("git is not installed")]
     GitMissing,
@@ -98,7 +101,7 @@ impl Error {
                 Some("try again, or clone it yourself and name the folder with `--repo`".to_owned())
             }
             Self::GitMissing => Some("install it: `apt install git`".to_owned()),
-            Self::Mask(_) | Self::Io { .. } => None,
+            Self::Cancelled | Self::Mask(_) | Self::Io { .. } => None,
         }
     }
 

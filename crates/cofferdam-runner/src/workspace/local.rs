@@ -14,7 +14,7 @@ use super::mask::Matcher;
 use super::survey::{Owners, survey_owners, survey_tree};
 use super::veil::Veil;
 use super::view::{Placing, View};
-use super::{Base, Error, Prepared};
+use super::{Base, Error, Prepared, Progress};
 use crate::Home;
 use crate::raw_path::{RawPath, escape};
 
@@ -24,7 +24,7 @@ pub(super) fn prepare_local(
     own: &Path,
     root: &Path,
     policy: &Policy,
-    progress: &mut dyn FnMut(String),
+    progress: &mut Progress<'_>,
 ) -> Result<Prepared, Error> {
     let owners = Owners::of_this_process();
     let mut survey = survey_tree(root, &Matcher::new(&policy.mask)?, owners)?;
@@ -43,7 +43,7 @@ pub(super) fn prepare_local(
     let view = View::of(root, &git, &survey, placing)?;
     let tree = Tree { own, root, git: &git, view: &view };
     if let Some(path) = &foreign {
-        progress(format!("copying, because `{}` belongs to somebody else", escape(path)));
+        progress.tell(format!("copying, because `{}` belongs to somebody else", escape(path)));
     }
     let mut prepared = match placing {
         Placing::Copy => tree.copy(progress)?,
@@ -88,7 +88,7 @@ impl Tree<'_> {
         Ok(Prepared { companions, ..Prepared::new(workspace, base) })
     }
 
-    fn copy(&self, progress: &mut dyn FnMut(String)) -> Result<Prepared, Error> {
+    fn copy(&self, progress: &mut Progress<'_>) -> Result<Prepared, Error> {
         let (tree, base, manifest) =
             (self.own.join("tree"), self.own.join("base"), self.own.join("manifest.json"));
         let mut copier = Copier::new(Some(base.clone()), progress);
@@ -121,7 +121,7 @@ impl Tree<'_> {
     }
 
     /// Makes a `.git` folder of its own for the copy of a linked worktree or a submodule.
-    fn copy_outside(&self, to: &Path, progress: &mut dyn FnMut(String)) -> Result<Vec<String>, Error> {
+    fn copy_outside(&self, to: &Path, progress: &mut Progress<'_>) -> Result<Vec<String>, Error> {
         let (Some(common), Some(own)) = (self.git.outside(self.root), &self.git.own) else {
             return Ok(Vec::new());
         };

@@ -11,8 +11,8 @@ use cofferdam_core::RepoUrl;
 use rustix::fs::FlockOperation;
 use sha2::{Digest, Sha256};
 
-use super::Error;
 use super::remove::remove_tree;
+use super::{Error, Progress};
 use crate::Home;
 
 /// A mirror that this process holds the lock of.
@@ -26,6 +26,8 @@ pub(super) struct Mirror {
 
 /// Long enough for a large repository over a slow line; short enough that a dead one ends the attempt.
 const DEADLINE: Duration = Duration::from_secs(900);
+/// How often it is asked whether anybody still waits.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
 /// How much of git's own words is kept for the error.
 const MAX_SAID_BYTES: usize = 4 << 10;
 
@@ -40,7 +42,7 @@ impl Mirror {
         home: &Home,
         url: &RepoUrl,
         wanted: Option<&str>,
-        progress: &mut dyn FnMut(String),
+        progress: &mut Progress<'_>,
     ) -> Result<Self, Error> {
         let key: String = Sha256::digest(url.as_str()).iter().map(|byte| format!("{byte:02x}")).collect();
         let path = home.mirrors().join(format!("{key}.git"));
@@ -55,7 +57,7 @@ impl Mirror {
     }
 
     /// Cloned under another name, so that a half-fetched mirror is never taken for a whole one.
-    fn clone_new(&self, url: &RepoUrl, progress: &mut dyn FnMut(String)) -> Result<(), Error> {
+    fn clone_new(&self, url: &RepoUrl, progress: &mut Progress<'_>) -> Result<(), Error> {
         let partial = self.path.with_extension("partial");
         remove_tree(&partial).map_err(|error| Error::writing(&partial, error))?;
         let mut command = fetching_git(url);
@@ -65,12 +67,7 @@ impl Mirror {
         fs::rename(&partial, &self.path).map_err(|error| Error::writing(&self.path, error))
     }
 
-    fn update(
-        &self,
-        url: &RepoUrl,
-        wanted: Option<&str>,
-        progress: &mut dyn FnMut(String),
-    ) -> Result<(), Error> {
+    fn update(&self, url: &RepoUrl, wanted: Option<&str>, progress: &mut Progress<'_>) -> Result<(), Error> {
         let mut command = fetching_git(url);
         command.arg("--git-dir").arg(&self.path);
         command.args(["fetch", "--prune", "--progress", "--no-recurse-submodules", "--no-write-fetch-head"]);
@@ -99,7 +96,7 @@ impl Mirror {
 }
 
 /// Waits for whoever is fetching the same address.
-fn lock(path: &Path, url: &RepoUrl, progress: &mut dyn FnMut(String)) -> Result<File, Error> {
+fn lock(path: &Path, url: &RepoUrl, progress: &mut Progress<'_>) -> Result<File, Error> {
     let open = File::options().create(true).truncate(false).write(true).open(path);
     let file = open.map_err(|error| Error::writing(path, error))?;
     let started = Instant::now();
@@ -114,9 +111,10 @@ fn lock(path: &Path, url: &RepoUrl, progress: &mut dyn FnMut(String)) -> Result<
             Err(error) => return Err(Error::writing(path, error.into())),
         }
         if !told {
-            progress("waiting for another fetch of the same repository".to_owned());
+            progress.tell("waiting for another fetch of the same repository".to_owned());
             told = true;
         }
+        progress.check()?;
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -162,7 +160,7 @@ fn run(
     mut command: Command,
     url: &RepoUrl,
     target: &Path,
-    progress: &mut dyn FnMut(String),
+    progress: &mut Progress<'_>,
 ) -> Result<String, Error> {
     let spawned = command.current_dir("/").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| match error.kind() {
@@ -189,7 +187,7 @@ fn run(
 }
 
 /// Passes git's progress on until it ends or its time is up; returns the end of what it said.
-fn follow(child: &mut Child, url: &RepoUrl, progress: &mut dyn FnMut(String)) -> Result<String, Error> {
+fn follow(child: &mut Child, url: &RepoUrl, progress: &mut Progress<'_>) -> Result<String, Error> {
     let mut stderr = child.stderr.take().expect("stderr was piped by the caller");
     // A few lines: a reader that falls behind slows git down instead of filling memory.
     let (lines, received) = mpsc::sync_channel::<String>(16);
@@ -212,7 +210,7 @@ fn follow(child: &mut Child, url: &RepoUrl, progress: &mut dyn FnMut(String)) ->
     let started = Instant::now();
     let mut said = String::new();
     loop {
-        match received.recv_timeout(DEADLINE.saturating_sub(started.elapsed())) {
+        match received.recv_timeout(CHECK_EVERY) {
             Ok(line) => {
                 if said.len() < MAX_SAID_BYTES {
                     said.push_str(&line);
@@ -220,15 +218,18 @@ fn follow(child: &mut Child, url: &RepoUrl, progress: &mut dyn FnMut(String)) ->
                 } else if line.starts_with("fatal: ") || line.starts_with("error: ") {
                     said = format!("{line}\n");
                 }
-                progress(line.trim().to_owned());
+                progress.tell(line.trim().to_owned());
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(said),
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                // Its helpers end when their pipes to it break.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(Error::FetchDeadline { url: url.to_string(), within: DEADLINE });
-            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        let late = || Error::FetchDeadline { url: url.to_string(), within: DEADLINE };
+        let in_time = if started.elapsed() < DEADLINE { Ok(()) } else { Err(late()) };
+        if let Err(error) = in_time.and_then(|()| progress.check()) {
+            // Its helpers end when their pipes to it break.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
         }
     }
 }

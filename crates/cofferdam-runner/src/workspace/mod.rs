@@ -14,10 +14,12 @@ mod error;
 mod find;
 mod git_config;
 mod git_folders;
+mod handover;
 mod local;
 mod manifest;
 mod mask;
 mod mirror;
+mod progress;
 mod refs;
 mod remove;
 mod survey;
@@ -37,7 +39,9 @@ use crate::raw_path::RawPath;
 pub use base::Base;
 pub use error::Error;
 pub use find::find_repository;
+pub use handover::Handover;
 pub(crate) use manifest::Manifest;
+pub use progress::Progress;
 pub use remove::remove;
 
 /// A workspace that is ready for a sandbox.
@@ -62,6 +66,14 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// How the agent's writes are kept apart, for people.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.workspace {
+            Workspace::Overlay { .. } => "overlay",
+            Workspace::Folder { .. } => "folder",
+        }
+    }
+
     fn new(workspace: Workspace, base: Base) -> Self {
         Self {
             workspace,
@@ -76,6 +88,17 @@ impl Prepared {
     }
 }
 
+/// Every sandbox that has a workspace.
+///
+/// # Errors
+/// If the state folder cannot be read.
+pub fn list(home: &Home) -> Result<Vec<SandboxId>, Error> {
+    let folder = home.workspaces();
+    let entries = fs::read_dir(&folder).map_err(|error| Error::reading(&folder, error))?;
+    let names = entries.flatten().map(|entry| entry.file_name());
+    Ok(names.filter_map(|name| name.to_str()?.parse().ok()).collect())
+}
+
 /// Prepares the workspace of a sandbox. Left-overs of an earlier try for the same sandbox are removed.
 ///
 /// # Errors
@@ -85,7 +108,7 @@ pub fn prepare(
     id: &SandboxId,
     source: &Source,
     policy: &Policy,
-    progress: &mut dyn FnMut(String),
+    progress: &mut Progress<'_>,
 ) -> Result<Prepared, Error> {
     remove(home, id)?;
     let own = home.workspaces().join(id.to_string());
@@ -98,7 +121,7 @@ pub fn prepare(
             // Nothing was ever built at the checkout's path, so nothing can refer to it.
             .map(|prepared| Prepared { alias: None, ..prepared }),
     };
-    let prepared = prepared.and_then(|prepared| prepared.base.store(&own).map(|()| prepared));
+    let prepared = prepared.and_then(|prepared| Handover::of(&prepared).store(&own).map(|()| prepared));
     if prepared.is_err() {
         // The first error is the one to tell.
         let _ = remove(home, id);

@@ -17,7 +17,7 @@ use self::request::request_from;
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
-use crate::{patch, signals, terminal};
+use crate::{node, patch, signals, terminal};
 
 /// Runs it, and shows what came of it.
 pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Failure> {
@@ -36,7 +36,8 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     let mut watcher = Watcher::on_stderr();
     let cancel = signals::cancel_on_signals(watcher.notices())
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
-    let executed = execute(&home, accepted.request, &mut |progress| watcher.see(&progress), cancel).await;
+    let executed =
+        execute(&home, caller, accepted.request, &mut |progress| watcher.see(&progress), cancel).await;
     watcher.finish();
     let finished = executed?;
 
@@ -68,12 +69,15 @@ cofferdam: WARNING: it can read and change everything that you can, and it has y
 
 /// The straight line, from acceptance to the final state. `cofferdam demo` takes the same one.
 pub(crate) async fn execute(
-    _home: &Home,
+    home: &Home,
+    caller: &Caller,
     request: RunRequest,
     watch: &mut (dyn FnMut(Progress) + Send),
     cancel: watch::Receiver<Cancel>,
 ) -> Result<RunReport, Failure> {
-    run_attached(request, watch, cancel)
+    let node = node::register(home, caller).await?;
+    let request = RunRequest { claimable_by: Some(node.id().clone()), ..request };
+    run_attached(&node, request, watch, cancel)
         .await
         .map_err(|error| Failure::internal("the run could not be carried out", &error))
 }

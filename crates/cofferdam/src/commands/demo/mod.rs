@@ -45,7 +45,8 @@ pub(crate) async fn run(args: &DemoArgs, caller: &Caller) -> Result<ExitCode, Fa
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
     let mut tried = Vec::new();
     let request = request(&outside)?;
-    let report = run::execute(&home, request, &mut |progress| see(&progress, &mut tried), cancel).await?;
+    let report =
+        run::execute(&home, caller, request, &mut |progress| see(&progress, &mut tried), cancel).await?;
 
     let findings = check(&report, &tried, &mut outside)?;
     if args.json {
@@ -121,7 +122,7 @@ fn check(report: &RunReport, tried: &[Tried], outside: &mut Outside) -> Result<F
         None => false,
     };
     let policy = Policy { limits_rule: LimitsRule::BestEffort, ..Policy::default() };
-    let sealed = report.seal.as_ref().is_some_and(|seal| seal.breaches(&policy).is_empty());
+    let sealed = report.seal.as_ref().is_some_and(|seal| seal.breaches(&policy, &[]).is_empty());
     let checks = vec![
         ("the run succeeded", report.outcome == Outcome::Succeeded),
         ("the seal was measured before the agent started, and is what the policy asks for", sealed),

@@ -2,15 +2,24 @@
 
 use std::path::Path;
 
+use cofferdam_runner::artifacts::{self, Applied, ApplyError};
+
 use crate::exit::ExitCode;
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
 
 /// Applies a patch to a repository.
 ///
 /// # Errors
 /// [`ExitCode::Conflict`] if the repository is no longer as the agent saw it; nothing was changed then.
-pub(crate) async fn apply(patch: &Path, _repository: &Path) -> Result<(), Failure> {
-    Err(conflict(patch, "applying is not wired yet"))
+pub(crate) async fn apply(patch: &Path, repository: &Path) -> Result<Applied, Failure> {
+    let (from, to) = (patch.to_owned(), repository.to_owned());
+    let applied = tokio::task::spawn_blocking(move || artifacts::apply(&from, &to)).await;
+    match applied {
+        Ok(Ok(applied)) => Ok(applied),
+        Ok(Err(error @ ApplyError::Conflict { .. })) => Err(conflict(patch, &chain(&error))),
+        Ok(Err(error)) => Err(Failure::internal("the diff could not be applied", &error)),
+        Err(panic) => Err(Failure::internal("the diff could not be applied", &panic)),
+    }
 }
 
 fn conflict(patch: &Path, why: &str) -> Failure {

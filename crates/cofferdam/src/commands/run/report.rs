@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use cofferdam_core::{AttemptRef, Outcome, SandboxId};
 use cofferdam_runner::RunReport;
+use cofferdam_runner::artifacts::Applied;
 use serde_json::{Map, Value, json};
 
 use super::progress::Watcher;
@@ -15,7 +16,7 @@ use crate::{patch, sanitize, words};
 pub(crate) fn summary(
     report: &RunReport,
     watcher: &Watcher,
-    applied: Option<&Result<(), Failure>>,
+    applied: Option<&Result<Applied, Failure>>,
 ) -> String {
     let mut lines = Vec::new();
     if matches!(report.outcome, Outcome::Failed { .. }) {
@@ -36,8 +37,9 @@ pub(crate) fn summary(
         text.push_str(&format!("hint: {hint}\n"));
     }
     match applied {
-        Some(Ok(())) => text.push_str("cofferdam: the diff was applied to the repository\n"),
+        Some(Ok(Applied::Changes)) => text.push_str("cofferdam: the diff was applied to the repository\n"),
         Some(Err(failure)) => text.push_str(&failure.render()),
+        Some(Ok(Applied::Nothing)) => text.push_str("cofferdam: there was nothing to apply\n"),
         None => {}
     }
     text

@@ -79,6 +79,12 @@ mod tests {
             attempts: 0,
             outcome: None,
             seal: None,
+            cancel_requested_at_ms: None,
+            letter: cofferdam_store::Letter::None,
+            node: None,
+            not_before_ms: 0,
+            last_seq: 0,
+            updated_at_ms: 1_000,
         };
         insta::assert_snapshot!(table(&[run], 188_000), @r"
         RUN                             STATE      MODE         AGE  COMMAND

@@ -65,7 +65,7 @@ pub(crate) struct EventsArgs {
 
 /// Does what was asked.
 pub(crate) async fn run(command: RunsCommand, caller: &Caller) -> Result<ExitCode, Failure> {
-    let records = Records::open(&caller.open_state()?).await?;
+    let records = Records::open(&caller.open_state()?, caller).await?;
     match command {
         RunsCommand::List(args) => list::run(&records, args.json).await,
         RunsCommand::Show(one) => show::run(&records, &one.find(&records).await?, one.json).await,

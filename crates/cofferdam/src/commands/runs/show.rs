@@ -130,6 +130,12 @@ mod tests {
             attempts: 1,
             outcome: Some(outcome),
             seal: None,
+            cancel_requested_at_ms: None,
+            letter: cofferdam_store::Letter::None,
+            node: None,
+            not_before_ms: 0,
+            last_seq: 0,
+            updated_at_ms: 1_000,
         };
         insta::assert_snapshot!(text(&run, 61_000), @r"
         run        run_00000000000000000000000007

@@ -1,0 +1,258 @@
+//! Keeps what an attempt left: runs the collector, and puts patch, summary and transcript in the run's
+//! folder.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cofferdam_core::{EventType, NewEvent, Policy, SandboxId};
+use cofferdam_sandbox::{Backend, CreateError, OpenError, Sandbox, Tool, ToolAccess, ToolFolder};
+use cofferdam_store::Claimed;
+use rustix::fs::{Mode, OFlags};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::job::{CollectJob, Collected, Written};
+use super::transcript;
+use crate::node::Node;
+use crate::raw_path::RawPath;
+use crate::workspace::Handover;
+
+/// The name of the patch among a run's artifacts.
+pub const DIFF: &str = "diff";
+/// The name of the agent's whole output.
+pub const TRANSCRIPT: &str = "transcript";
+/// The name of the collector's answer.
+pub const SUMMARY: &str = "summary";
+
+/// How long the collector has. Its work follows what the agent touched, which its limits bound.
+const DEADLINE: Duration = Duration::from_secs(600);
+
+/// Why something that an attempt left could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// The record could not be kept.
+    #[error("the record of an artifact could not be kept")]
+    Store(#[from] cofferdam_store::Error),
+    /// The collector could not be started.
+    #[error("failed to start the collector")]
+    Start(#[from] CreateError),
+    /// The collector failed.
+    #[error("failed to collect the changes: {0}")]
+    Collector(String),
+    /// The agent's output could not be read again.
+    #[error("failed to read the agent's output")]
+    Output(#[from] OpenError),
+    /// A file could not be written.
+    #[error("failed to keep what the agent left")]
+    Io(#[from] io::Error),
+}
+
+/// What was kept.
+pub(crate) struct Kept {
+    collected: Collected,
+}
+
+impl Kept {
+    /// What the run's readers are told of it.
+    pub(crate) fn events(&self, now_ms: u64) -> Vec<NewEvent> {
+        let Collected { changed, left_out, base_moved, ignored_count, patch_bytes, .. } = &self.collected;
+        let text = match changed.len() {
+            0 => "nothing was changed".to_owned(),
+            1 => "1 file was changed".to_owned(),
+            count => format!("{count} files were changed"),
+        };
+        let data = json!({
+            "text": text,
+            "changed": changed.iter().take(100).collect::<Vec<_>>(),
+            "changed_count": changed.len(),
+            "left_out": left_out,
+            "base_moved": base_moved,
+            "ignored_count": ignored_count,
+            "patch_bytes": patch_bytes,
+        });
+        vec![NewEvent::new(now_ms, EventType::Log, data)]
+    }
+}
+
+/// Collects and keeps everything. Doing it again, after a crash, gives the same.
+pub(crate) async fn keep(
+    node: &Node,
+    claimed: &Claimed,
+    backend: &dyn Backend,
+    sandbox: &dyn Sandbox,
+    handover: &Handover,
+) -> Result<Kept, KeepError> {
+    let attempt = &claimed.attempt;
+    let folder = node.home.runs().join(attempt.run.to_string()).join(attempt.number.to_string());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+
+    let transcript = folder.join("transcript.log");
+    transcript::write(sandbox.attach().await?.stdout, &transcript).await?;
+
+    let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()))?;
+    let git = find_git((node.env)("PATH").as_deref());
+    let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
+    run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
+    let collected: Collected = serde_json::from_slice(&read_answer(&scratch, CollectJob::ANSWER)?)
+        .map_err(|error| KeepError::Collector(error.to_string()))?;
+    let diff = folder.join("diff.patch");
+    copy_answer(&scratch, CollectJob::PATCH, &diff)?;
+    let summary = folder.join("summary.json");
+    let content = json!({ "collected": collected, "warnings": warnings_of(&collected, &handover.warnings) });
+    write_durably(&summary, content.to_string().as_bytes())?;
+
+    for (name, path) in [(TRANSCRIPT, &transcript), (DIFF, &diff), (SUMMARY, &summary)] {
+        let (bytes, sha256) = fingerprint(path)?;
+        node.store.record_artifact(&claimed.lease, name, path, bytes, &sha256).await?;
+    }
+    Ok(Kept { collected })
+}
+
+/// What a person should know about a diff, from the summary that was kept with it.
+#[must_use]
+pub(crate) fn warnings(summary: Option<&Path>) -> Vec<String> {
+    let read = || -> Option<Vec<String>> {
+        let content: serde_json::Value = serde_json::from_slice(&fs::read(summary?).ok()?).ok()?;
+        serde_json::from_value(content.get("warnings")?.clone()).ok()
+    };
+    read().unwrap_or_default()
+}
+
+fn warnings_of(collected: &Collected, prepared: &[String]) -> Vec<String> {
+    let mut warnings = prepared.to_vec();
+    for path in &collected.left_out {
+        warnings.push(format!("not in the diff: {path} (a nested .git, a device, a socket or unreadable)"));
+    }
+    for path in &collected.base_moved {
+        warnings.push(format!("somebody else changed {path} while the agent worked"));
+    }
+    if collected.ignored_count > 0 {
+        let sample = collected.ignored_sample.first().map(String::as_str).unwrap_or_default();
+        let count = collected.ignored_count;
+        warnings.push(format!("not in the diff: {count} ignored files, such as {sample}"));
+    }
+    warnings
+}
+
+async fn run_collector(
+    backend: &dyn Backend,
+    id: &SandboxId,
+    policy: &Policy,
+    job: &CollectJob,
+) -> Result<(), KeepError> {
+    let mut shown = Shown { backend, folders: Vec::new() };
+    let job = CollectJob {
+        lower: job.lower.iter().map(|path| shown.show("lower", path, ToolAccess::ReadCaller)).collect(),
+        written: match &job.written {
+            Written::Upper { path } => {
+                Written::Upper { path: shown.show("written", path, ToolAccess::ReadAgent) }
+            }
+            Written::Tree { path, manifest } => Written::Tree {
+                path: shown.show("written", path, ToolAccess::ReadAgent),
+                manifest: shown.show_file("manifest", manifest.as_ref()),
+            },
+        },
+        index: shown.show_file("index", job.index.as_ref()),
+        exclude: shown.show_file("exclude", job.exclude.as_ref()),
+        scratch: shown.show("scratch", &job.scratch, ToolAccess::Write),
+        handed_over_ns: job.handed_over_ns,
+        git: job.git.clone(),
+    };
+    let json = serde_json::to_string(&job).map_err(io::Error::from)?;
+    let arguments = vec!["collect".to_owned(), json];
+    let tool = Tool { arguments, folders: shown.folders, policy: policy.clone(), deadline: DEADLINE };
+    let output = backend.run_tool(id, &tool).await?;
+    match output.code {
+        Some(0) => Ok(()),
+        Some(code) => Err(KeepError::Collector(format!("{} (status {code})", output.message))),
+        None => Err(KeepError::Collector(output.message)),
+    }
+}
+
+/// The folders and files that the collector's sandbox shows.
+struct Shown<'a> {
+    backend: &'a dyn Backend,
+    folders: Vec<ToolFolder>,
+}
+
+impl Shown<'_> {
+    /// Shows a path, and says where the collector finds it.
+    fn show(&mut self, name: &str, path: &RawPath, access: ToolAccess) -> RawPath {
+        let name = format!("{name}-{}", self.folders.len());
+        let folder = ToolFolder { name, source: path.0.clone(), access };
+        let shown = RawPath(self.backend.tool_path(&folder));
+        self.folders.push(folder);
+        shown
+    }
+}
+
+impl Shown<'_> {
+    /// Shows a file of the caller's, if it is there: a new repository has no index yet.
+    fn show_file(&mut self, name: &str, path: Option<&RawPath>) -> Option<RawPath> {
+        let path = path.filter(|path| path.0.is_file())?;
+        Some(self.show(name, path, ToolAccess::ReadCaller))
+    }
+}
+
+fn make_scratch(workspace: &Path) -> io::Result<PathBuf> {
+    let scratch = workspace.join("scratch");
+    cofferdam_sandbox::remove_tree(&scratch)?;
+    fs::DirBuilder::new().mode(0o700).recursive(true).create(&scratch)?;
+    Ok(scratch)
+}
+
+/// The git of the system, which the collector's sandbox shows. One in the caller's home is not there.
+fn find_git(path: Option<&str>) -> PathBuf {
+    let visible = |folder: &PathBuf| ["/usr", "/bin", "/opt"].iter().any(|root| folder.starts_with(root));
+    let folders = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
+    let defaults = ["/usr/bin", "/usr/local/bin"].map(PathBuf::from);
+    let found = folders.into_iter().filter(visible).chain(defaults).map(|folder| folder.join("git"));
+    found.into_iter().find(|git| git.is_file()).unwrap_or_else(|| PathBuf::from("/usr/bin/git"))
+}
+
+/// Opens a file that the collector wrote. The collector read hostile files; what it leaves is not trusted
+/// to be a file.
+fn open_answer(scratch: &Path, name: &str) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(scratch.join(name), flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+fn read_answer(scratch: &Path, name: &str) -> io::Result<Vec<u8>> {
+    const LARGEST: u64 = 64 << 20;
+    let mut content = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(open_answer(scratch, name)?, LARGEST), &mut content)?;
+    Ok(content)
+}
+
+fn copy_answer(scratch: &Path, name: &str, target: &Path) -> io::Result<()> {
+    let mut from = open_answer(scratch, name)?;
+    let mut to = File::create(target)?;
+    io::copy(&mut from, &mut to)?;
+    to.sync_data()
+}
+
+fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(content)?;
+    file.sync_data()
+}
+
+fn fingerprint(path: &Path) -> io::Result<(u64, String)> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 256 << 10];
+    let mut bytes = 0;
+    loop {
+        let count = io::Read::read(&mut file, &mut buffer)?;
+        if count == 0 {
+            let digest: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            return Ok((bytes, digest));
+        }
+        hash.update(&buffer[..count]);
+        bytes += count as u64;
+    }
+}

@@ -1,0 +1,204 @@
+//! One attempt, top to bottom. This is the straight line; everything else serves it.
+
+mod begin;
+mod keeper;
+mod lines;
+mod stop;
+mod supervise;
+
+use std::sync::Arc;
+
+use cofferdam_core::{
+    Decision, Event, EventType, FailureClass, NewEvent, Outcome, RunState, SandboxId, conclude, decide,
+};
+use cofferdam_sandbox::Backend;
+use cofferdam_store::{Claimed, Letter, failpoint};
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::attached::{Cancel, Progress, Stage};
+use crate::node::{Node, now_ms};
+use crate::{artifacts, workspace};
+use begin::begin;
+use keeper::Keeper;
+pub(crate) use keeper::LEASE_MS;
+pub use stop::ExecuteError;
+use stop::Stop;
+
+/// Whether an attempt that failed may be followed by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retries {
+    /// As the run's policy says.
+    AsAsked,
+    /// No: the only process that could claim the run again is dead.
+    Never,
+}
+
+/// Whether the attempt starts here or has started before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// It was claimed just now.
+    Claimed,
+    /// It was taken over from a process that died.
+    Adopted,
+}
+
+/// Where a run stands after an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct After {
+    pub(crate) state: RunState,
+    /// When it may be claimed again, if it is queued.
+    pub(crate) not_before_ms: u64,
+}
+
+/// What one attempt works with.
+pub(crate) struct Attempt<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) claimed: Claimed,
+    pub(crate) entry: Entry,
+    pub(crate) retries: Retries,
+    pub(crate) watch: &'a mut (dyn FnMut(Progress) + Send),
+    pub(crate) cancel: watch::Receiver<Cancel>,
+}
+
+/// Executes one attempt and records how it ended.
+///
+/// The sandbox is destroyed here, in one place, whatever happened before. If the lease was lost, somebody
+/// else executes the attempt now, and nothing of it is touched.
+pub(crate) async fn execute(mut attempt: Attempt<'_>) -> Result<After, ExecuteError> {
+    let keeper = Keeper::start(attempt.node, &attempt.claimed.lease, attempt.cancel.clone());
+    attempt.cancel = keeper.cancel();
+    let outcome = match run(&mut attempt).await {
+        Ok(outcome) => outcome,
+        Err(Stop::Outcome(outcome)) => *outcome,
+        Err(Stop::Store(error)) => return Err(error.into()),
+    };
+    keeper.still_ours()?;
+    let after = finish(&mut attempt, &outcome).await?;
+    destroy(&mut attempt).await;
+    Ok(after)
+}
+
+/// From the workspace to what the agent left.
+async fn run(attempt: &mut Attempt<'_>) -> Result<Outcome, Stop> {
+    let backend = attempt.backend()?;
+    let begun = begin(attempt, &backend).await?;
+    let ended = supervise::supervise(attempt, &*backend, &begun).await?;
+    let policy = &attempt.claimed.request.policy;
+    let outcome = match ended.refused {
+        Some(outcome) => return Ok(outcome),
+        None => conclude(ended.worker.as_ref(), &ended.exit, ended.cancelled, policy.timeout_ms),
+    };
+    attempt.stage(Stage::Collecting);
+    match artifacts::keep(attempt.node, &attempt.claimed, &*backend, &*begun.sandbox, &begun.handover).await {
+        Ok(kept) => {
+            failpoint("runner.artifacts");
+            attempt.append(kept.events(now_ms())).await?;
+            Ok(outcome)
+        }
+        Err(artifacts::KeepError::Store(error)) => Err(error.into()),
+        // What the agent did is not in doubt, and only a success claims that its diff is there.
+        Err(error) if outcome == Outcome::Succeeded => {
+            Ok(Outcome::failed(FailureClass::Collect, stop::with_causes(&error)))
+        }
+        Err(error) => {
+            let data =
+                json!({ "text": format!("the diff could not be collected: {}", stop::with_causes(&error)) });
+            attempt.append(vec![NewEvent::new(now_ms(), EventType::Log, data)]).await?;
+            Ok(outcome)
+        }
+    }
+}
+
+async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome) -> Result<After, ExecuteError> {
+    let Claimed { request, attempt: tried, lease } = &attempt.claimed;
+    let now = now_ms();
+    let decision = match (decide(outcome, tried.number, &request.retry), attempt.retries) {
+        (Decision::RetryAfter { .. }, Retries::Never) => Decision::DeadLetter,
+        (decision, _) => decision,
+    };
+    let (recorded, not_before_ms) = match decision {
+        Decision::RetryAfter { delay_ms } => {
+            let not_before = now.saturating_add(delay_ms);
+            (attempt.node.store.schedule_retry(lease, outcome, not_before, now).await?, not_before)
+        }
+        Decision::Finish => (attempt.node.store.finish(lease, outcome, Letter::None, &[], now).await?, now),
+        Decision::DeadLetter => {
+            (attempt.node.store.finish(lease, outcome, Letter::Dead, &[], now).await?, now)
+        }
+    };
+    attempt.tell(recorded.events);
+    Ok(After { state: recorded.state, not_before_ms })
+}
+
+/// Removes the sandbox and the workspace. What cannot be removed now is removed by the next sweep; the run
+/// has its true end already.
+async fn destroy(attempt: &mut Attempt<'_>) {
+    let id = attempt.sandbox_id();
+    let destroyed = match attempt.backend() {
+        Ok(backend) => match backend.open(&id).await {
+            Ok(sandbox) => sandbox.destroy().await.map_err(|error| stop::with_causes(&error)).map(|()| true),
+            Err(cofferdam_sandbox::OpenError::NotFound(_)) => Ok(false),
+            Err(error) => Err(stop::with_causes(&error)),
+        },
+        Err(_) => Ok(false),
+    };
+    failpoint("runner.destroyed");
+    let home = attempt.node.home.clone();
+    let removed = {
+        let id = id.clone();
+        tokio::task::spawn_blocking(move || workspace::remove(&home, &id)).await
+    };
+    if let Ok(Err(error)) = removed {
+        tracing::warn!(sandbox.id = %id, error = %stop::with_causes(&error), "a workspace could not be removed");
+    }
+    let event = match destroyed {
+        Ok(false) => return,
+        Ok(true) => NewEvent::new(now_ms(), EventType::SandboxDestroyed, json!({ "sandbox_id": id })),
+        Err(message) => {
+            tracing::warn!(sandbox.id = %id, %message, "a sandbox could not be destroyed");
+            let data = json!({ "sandbox_id": id, "message": message });
+            NewEvent::new(now_ms(), EventType::SandboxError, data)
+        }
+    };
+    if let Err(error) = attempt.append(vec![event]).await {
+        tracing::warn!(sandbox.id = %id, ?error, "the end of a sandbox could not be recorded");
+    }
+}
+
+impl Attempt<'_> {
+    pub(crate) fn sandbox_id(&self) -> SandboxId {
+        SandboxId::of(&self.claimed.attempt)
+    }
+
+    fn backend(&self) -> Result<Arc<dyn Backend>, Stop> {
+        let mode = self.claimed.request.policy.mode;
+        self.node.backends.get(&mode).cloned().ok_or_else(|| {
+            Stop::outcome(Outcome::failed(
+                FailureClass::Refused,
+                format!("this node has no backend for `{mode}`"),
+            ))
+        })
+    }
+
+    fn stage(&mut self, stage: Stage) {
+        (self.watch)(Progress::Stage(stage));
+    }
+
+    fn tell(&mut self, events: Vec<Event>) {
+        for event in events {
+            (self.watch)(Progress::Event(event));
+        }
+        // A hint for readers in other processes; whoever misses it polls.
+        let _ = cofferdam_store::wake_all(&self.node.home.nodes());
+    }
+
+    /// Stores events and then tells whoever watches: what was shown is never lost.
+    async fn append(&mut self, events: Vec<NewEvent>) -> Result<(), Stop> {
+        if !events.is_empty() {
+            let stored = self.node.store.append(&self.claimed.lease, &events).await?;
+            self.tell(stored);
+        }
+        Ok(())
+    }
+}

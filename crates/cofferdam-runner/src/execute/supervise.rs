@@ -1,0 +1,193 @@
+//! From a running worker to its end: the seal, the agent's lines, and a cancel.
+
+use std::time::Duration;
+
+use cofferdam_core::{
+    AgentEnd, Breach, EventType, FailureClass, InsideSeal, Job, NewEvent, Outcome, SandboxExit, Seal,
+    ToWorker,
+};
+use cofferdam_sandbox::{Backend, Process, Sandbox};
+use serde_json::json;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::begin::Begun;
+use super::lines::{Line, read};
+use super::{Attempt, Stop};
+use crate::attached::{Cancel, Stage};
+use crate::node::now_ms;
+use crate::workspace::Handover;
+
+/// How long a worker has, beyond the agent's grace, before the sandbox is killed.
+const LAST_WORDS: Duration = Duration::from_millis(700);
+
+/// How the worker ended.
+pub(super) struct Ended {
+    /// Set if the agent was never let in.
+    pub(super) refused: Option<Outcome>,
+    /// The worker's last line.
+    pub(super) worker: Option<AgentEnd>,
+    pub(super) exit: SandboxExit,
+    /// Whether somebody had asked for the end.
+    pub(super) cancelled: bool,
+}
+
+/// What one supervised worker works with.
+struct Supervised<'a> {
+    sandbox: &'a dyn Sandbox,
+    handover: &'a Handover,
+    stdin: std::pin::Pin<Box<dyn AsyncWrite + Send>>,
+    batches: mpsc::Receiver<Vec<Line>>,
+    worker: Option<AgentEnd>,
+    refused: Option<Outcome>,
+    kill_at: Option<Instant>,
+}
+
+/// Sends the job, compares the seal, lets the agent in, and records every line until the worker is gone.
+pub(super) async fn supervise(
+    attempt: &mut Attempt<'_>,
+    backend: &dyn Backend,
+    begun: &Begun,
+) -> Result<Ended, Stop> {
+    let Process { stdin, stdout } = begun.sandbox.attach().await?;
+    let job = job(attempt, backend, begun);
+    let mut supervised = Supervised {
+        sandbox: &*begun.sandbox,
+        handover: &begun.handover,
+        stdin,
+        batches: read(stdout),
+        worker: None,
+        refused: None,
+        kill_at: None,
+    };
+    supervised.send(&ToWorker::Job(Box::new(job))).await;
+    supervised.follow(attempt).await?;
+    let exit = begun.sandbox.wait().await?;
+    let Supervised { refused, worker, .. } = supervised;
+    let cancelled = *attempt.cancel.borrow() != Cancel::No;
+    Ok(Ended { refused, worker, exit, cancelled })
+}
+
+fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
+    let request = &attempt.claimed.request;
+    let mut env = backend.base_env();
+    // Values are read now and go to the worker alone: they are in no record of ours.
+    for name in &request.policy.env {
+        if let Some(value) = (attempt.node.env)(name) {
+            env.insert(name.clone(), value);
+        }
+    }
+    let working_directory = backend.working_directory(begun.sandbox.layers());
+    env.insert("PWD".to_owned(), working_directory.clone());
+    Job {
+        attempt: attempt.claimed.attempt.clone(),
+        agent: request.agent.clone(),
+        working_directory,
+        env,
+        walls: backend.wall_plan(&attempt.sandbox_id(), &request.policy, &begun.handover.companions()),
+        probe_paths: PROBE_PATHS.map(String::from).into(),
+        output_bytes: request.policy.limits.output_bytes,
+        grace_ms: request.policy.grace_ms,
+    }
+}
+
+/// Places that no agent may write, tried besides every mount point.
+const PROBE_PATHS: [&str; 6] = ["/", "/etc", "/usr", "/var", "/root", "/proc/sys/kernel"];
+
+impl Supervised<'_> {
+    /// Writes one line. A worker that is gone cannot read it, and its output says what happened.
+    async fn send(&mut self, line: &ToWorker) {
+        let line = serde_json::to_string(line).expect("a line is plain data");
+        // A half-written line of a former process would merge with ours.
+        let text = format!("\n{line}\n");
+        if self.stdin.write_all(text.as_bytes()).await.is_ok() {
+            let _ = self.stdin.flush().await;
+        }
+    }
+
+    async fn follow(&mut self, attempt: &mut Attempt<'_>) -> Result<(), Stop> {
+        let mut cancel = attempt.cancel.clone();
+        let mut seen = Cancel::No;
+        loop {
+            let kill_at = self.kill_at;
+            let too_late = async {
+                match kill_at {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let more = async { cancel.wait_for(|asked| *asked > seen).await.map(|asked| *asked) };
+            tokio::select! {
+                batch = self.batches.recv() => match batch {
+                    Some(batch) => self.handle(attempt, batch).await?,
+                    None => return Ok(()),
+                },
+                Ok(asked) = more => {
+                    seen = asked;
+                    self.cancel(attempt.claimed.request.policy.grace_ms, asked).await?;
+                }
+                () = too_late => {
+                    self.kill_at = None;
+                    self.sandbox.kill().await?;
+                }
+            }
+        }
+    }
+
+    async fn cancel(&mut self, grace_ms: u64, asked: Cancel) -> Result<(), Stop> {
+        if asked == Cancel::Now {
+            return Ok(self.sandbox.kill().await?);
+        }
+        self.send(&ToWorker::Cancel { grace_ms }).await;
+        self.kill_at = Some(Instant::now() + Duration::from_millis(grace_ms) + LAST_WORDS);
+        Ok(())
+    }
+
+    async fn handle(&mut self, attempt: &mut Attempt<'_>, batch: Vec<Line>) -> Result<(), Stop> {
+        let mut events = Vec::with_capacity(batch.len());
+        for line in batch {
+            match line {
+                Line::Event(event) => events.push(event),
+                Line::Exited(exited) => self.worker = Some(exited.end),
+                Line::Seal(inside) => {
+                    attempt.append(std::mem::take(&mut events)).await?;
+                    self.judge(attempt, *inside).await?;
+                }
+            }
+        }
+        attempt.append(events).await
+    }
+
+    /// Compares the seal with the policy. The agent starts only if nothing is missing.
+    async fn judge(&mut self, attempt: &mut Attempt<'_>, inside: InsideSeal) -> Result<(), Stop> {
+        let policy = attempt.claimed.request.policy.clone();
+        let seal = Seal {
+            mode: policy.mode,
+            inside,
+            outside: self.sandbox.measure().await?,
+            hidden: self.handover.hidden.clone(),
+            stripped: self.handover.stripped.clone(),
+        };
+        let breaches = seal.breaches(&policy, &self.handover.companions());
+        attempt.node.store.record_seal(&attempt.claimed.lease, &seal).await?;
+        let data = json!({ "seal": seal, "breaches": breaches });
+        attempt.append(vec![NewEvent::new(now_ms(), EventType::SandboxSealed, data)]).await?;
+        if breaches.is_empty() {
+            attempt.stage(Stage::Running);
+            self.send(&ToWorker::Start).await;
+        } else {
+            self.refused = Some(refusal(&breaches));
+            self.sandbox.kill().await?;
+        }
+        Ok(())
+    }
+}
+
+fn refusal(breaches: &[Breach]) -> Outcome {
+    let listed: Vec<String> = breaches.iter().map(ToString::to_string).collect();
+    let message = format!("the sandbox is weaker than the policy asks for: {}", listed.join("; "));
+    let hint =
+        "the agent was not started; run `cofferdam sandbox doctor`, or report this with the run's events";
+    Outcome::failed_with_hint(FailureClass::Seal, message, hint)
+}

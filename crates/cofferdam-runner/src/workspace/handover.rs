@@ -1,0 +1,71 @@
+//! What was handed to the agent, kept so that an attempt can go on and be collected after a restart.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::SandboxId;
+use serde::{Deserialize, Serialize};
+
+use super::{Base, Error, Prepared};
+use crate::Home;
+use crate::raw_path::RawPath;
+
+/// What was handed to the agent, and what a person should know of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handover {
+    /// What the diff is taken against.
+    pub base: Base,
+    /// Files that are hidden from the agent.
+    pub hidden: Vec<String>,
+    /// Credentials that were taken out of git's configuration: file and key.
+    pub stripped: Vec<String>,
+    /// Folders beside the workspace that the agent may write.
+    companions: Vec<RawPath>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+const FILE: &str = "handover.json";
+
+impl Handover {
+    /// What a prepared workspace hands over.
+    #[must_use]
+    pub fn of(prepared: &Prepared) -> Self {
+        let companions = prepared.companions.iter().map(|companion| RawPath(companion.target.clone()));
+        Self {
+            base: prepared.base.clone(),
+            hidden: prepared.hidden.clone(),
+            stripped: prepared.stripped.clone(),
+            companions: companions.collect(),
+            warnings: prepared.warnings.clone(),
+        }
+    }
+
+    /// Folders beside the workspace that the agent may write.
+    #[must_use]
+    pub fn companions(&self) -> Vec<PathBuf> {
+        self.companions.iter().map(|path| path.0.clone()).collect()
+    }
+
+    /// What was recorded when the workspace was prepared, by this process or a former one.
+    ///
+    /// # Errors
+    /// If there is no record, or it is damaged.
+    pub fn load(home: &Home, id: &SandboxId) -> Result<Self, Error> {
+        let path = home.workspaces().join(id.to_string()).join(FILE);
+        let content = fs::read(&path).and_then(|json| serde_json::from_slice(&json).map_err(io::Error::from));
+        content.map_err(|error| Error::reading(&path, error))
+    }
+
+    /// Durable before the agent starts: without it nothing could be collected after a crash.
+    pub(super) fn store(&self, folder: &Path) -> Result<(), Error> {
+        let path = folder.join(FILE);
+        let write = || -> io::Result<()> {
+            let file = fs::File::create(&path)?;
+            serde_json::to_writer(&file, self)?;
+            file.sync_data()
+        };
+        write().map_err(|error| Error::writing(&path, error))
+    }
+}

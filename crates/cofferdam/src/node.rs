@@ -1,0 +1,84 @@
+//! This process as a node: which backends there are, and what of the caller they are told.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cofferdam_core::NodeId;
+use cofferdam_runner::{EnvLookup, Home, Node, NodeOptions, recovery};
+use cofferdam_sandbox::{Attachment, Backend, host, native};
+use cofferdam_store::{OpenError, Store};
+
+use crate::caller::{Caller, now_ms, random_bits};
+use crate::exit::ExitCode;
+use crate::failure::{Failure, chain};
+
+/// Variables that say nothing private and that programs work badly without.
+const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
+
+/// Opens the record of runs.
+pub(crate) async fn open_store(home: &Home) -> Result<Store, Failure> {
+    Store::open_sqlite(&home.database()).await.map_err(|error| {
+        let failure = Failure::new(ExitCode::Refused, chain(&error));
+        match error {
+            OpenError::NetworkFileSystem { .. } => {
+                failure.hint("export COFFERDAM_HOME=/a/folder/on/a/local/disk")
+            }
+            _ => failure,
+        }
+    })
+}
+
+/// Registers this process as a node, and first of all tells the truth about runs whose process has died.
+pub(crate) async fn register(home: &Home, caller: &Caller) -> Result<Node, Failure> {
+    let on = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
+    let node = Node::register(NodeOptions {
+        id: NodeId::new(now_ms(), random_bits()?),
+        home: home.clone(),
+        store: open_store(home).await?,
+        backends: backends(home, caller).map_err(on("our own binary cannot be found"))?,
+        attachment: Attachment::Attached,
+        env: lookup(caller),
+    })
+    .map_err(on("this process cannot be registered in the state folder"))?;
+    recovery::sweep(&node)
+        .await
+        .map_err(|error| Failure::internal("what earlier runs have left could not be looked at", &error))?;
+    Ok(node)
+}
+
+fn lookup(caller: &Caller) -> EnvLookup {
+    let env: BTreeMap<OsString, OsString> = caller.env.clone();
+    Arc::new(move |name| env.get(std::ffi::OsStr::new(name))?.to_str().map(str::to_owned))
+}
+
+fn backends(home: &Home, caller: &Caller) -> std::io::Result<Vec<Arc<dyn Backend>>> {
+    let state = home.root().to_owned();
+    let binary = std::env::current_exe()?;
+    let caller = describe(caller);
+    let native = native::Options {
+        state: state.clone(),
+        binary: binary.clone(),
+        caller: caller.clone(),
+        #[cfg(feature = "failpoints")]
+        without: std::env::var("COFFERDAM_WITHOUT")
+            .map(|walls| walls.split(',').map(str::to_owned).collect())
+            .unwrap_or_default(),
+    };
+    Ok(vec![
+        Arc::new(native::NativeBackend::new(native)),
+        Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
+    ])
+}
+
+fn describe(caller: &Caller) -> native::Caller {
+    let locale = caller.env.iter().filter_map(|(name, value)| {
+        let (name, value) = (name.to_str()?, value.to_str()?);
+        let known = LOCALE.contains(&name) || name.starts_with("LC_");
+        known.then(|| (name.to_owned(), value.to_owned()))
+    });
+    let path: Vec<PathBuf> =
+        caller.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
+    native::Caller { home: caller.home(), path, locale: locale.collect() }
+}

@@ -1,0 +1,78 @@
+//! What runs have left behind and should not have.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Everything that the runs of a state folder have left besides their records: processes, mounts, cgroups,
+/// folders, locks. Empty is as it should be.
+#[must_use]
+pub fn leftovers(state: &Path) -> Vec<String> {
+    let Ok(state) = state.canonicalize() else { return Vec::new() };
+    let mut found = Vec::new();
+    found.extend(processes(&state));
+    found.extend(mounts(&state));
+    found.extend(cgroups(&state));
+    found.extend(folders(&state));
+    found
+}
+
+/// Shims and launchers name their folder; the worker and the agent are told by where their files are.
+fn processes(state: &Path) -> Vec<String> {
+    let state = state.display().to_string();
+    let own = std::process::id().to_string();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().filter(|name| name.bytes().all(|b| b.is_ascii_digit()) && *name != own)
+        else {
+            continue;
+        };
+        let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
+        let command = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
+        let mounts = String::from_utf8_lossy(&read("mountinfo")).into_owned();
+        let is_role = ["shim", "launcher"].iter().any(|role| command.contains(&format!("{role} {state}")));
+        if is_role || mounts.contains(&format!("{state}/sandboxes")) {
+            found.push(format!("process {pid}: {command}"));
+        }
+    }
+    found
+}
+
+fn mounts(state: &Path) -> Vec<String> {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let state = state.display().to_string();
+    table.lines().filter(|line| line.contains(&state)).map(|line| format!("mount {line}")).collect()
+}
+
+/// Groups are named after their sandbox, which is named after its run, whose record is in this state folder.
+fn cgroups(state: &Path) -> Vec<String> {
+    let runs: Vec<String> = fs::read_dir(state.join("runs"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix("run_")?.to_owned()))
+        .collect();
+    let mut found = Vec::new();
+    let mut open = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if name.starts_with("cofferdam-sbx_") && runs.iter().any(|run| name.contains(run)) {
+                    found.push(format!("cgroup {}", entry.path().display()));
+                }
+                open.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+fn folders(state: &Path) -> Vec<String> {
+    ["sandboxes/native", "sandboxes/host", "workspaces", "ids", "nodes"]
+        .iter()
+        .flat_map(|name| fs::read_dir(state.join(name)).into_iter().flatten().flatten())
+        .map(|entry| format!("folder {}", entry.path().display()))
+        .collect()
+}
