@@ -189,7 +189,11 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
         let (source, target) = (path.clone(), path.clone());
         entries.push(Entry::Bind { source, target, access: Access::ReadOnly, owner });
     }
-    if let Some(alias) = &spec.alias {
+    // In a folder that the agent may write, the link would only be a way to plant something at its path.
+    let private = [inside::TMP, inside::HOME, inside::WORKSPACE, inside::RUN, "/proc", "/dev"];
+    if let Some(alias) =
+        spec.alias.as_ref().filter(|alias| !private.iter().any(|path| alias.starts_with(path)))
+    {
         entries.push(Entry::Link { path: alias.clone(), target: inside::WORKSPACE.into() });
     }
     Ok(entries)
