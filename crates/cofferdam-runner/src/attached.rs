@@ -94,7 +94,8 @@ pub async fn run_attached(
     let run = request.id.clone();
     node.store.enqueue(&request, None, now_ms()).await?;
     loop {
-        let claimed = node.store.claim(&node.id, now_ms(), LEASE_MS).await?;
+        // Another run that waits is a dispatcher's: here it would end with this terminal.
+        let claimed = node.store.claim_run(&run, &node.id, now_ms(), LEASE_MS).await?;
         let claimed = claimed.ok_or_else(|| RunError::NotClaimable(run.clone()))?;
         let attempt = Attempt {
             node,

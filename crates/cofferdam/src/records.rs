@@ -1,5 +1,6 @@
 //! What the `runs` commands need of the record, and nothing else.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use cofferdam_core::{Event, RunId, RunState};
@@ -68,13 +69,22 @@ impl Records {
         })
     }
 
-    /// Removes an ended run: its record, then its artifacts. Artifacts without a record are removed by
-    /// whoever removes the next run.
+    /// Removes an ended run: its record, then its artifacts, and with them those of any run whose removal
+    /// was cut short in between.
     pub(crate) async fn remove_run(&self, id: &RunId) -> Result<(), Failure> {
+        let failed = |error| Failure::internal("the run's artifacts could not be removed", &error);
         self.node.store().remove_run(id).await.map_err(failure)?;
-        let folder = self.node.home().runs().join(id.to_string());
-        cofferdam_sandbox::remove_tree(&folder)
-            .map_err(|error| Failure::internal("the run's artifacts could not be removed", &error))
+        // Folders are listed before records: one that is made in between belongs to a run that is seen.
+        let folders = std::fs::read_dir(self.node.home().runs()).map_err(failed)?;
+        let folders: Vec<PathBuf> = folders.flatten().map(|entry| entry.path()).collect();
+        let kept: BTreeSet<RunId> = self.run_ids().await?.into_iter().collect();
+        for folder in folders {
+            let run = folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+            if run.is_some_and(|run: RunId| !kept.contains(&run)) {
+                cofferdam_sandbox::remove_tree(&folder).map_err(failed)?;
+            }
+        }
+        Ok(())
     }
 }
 

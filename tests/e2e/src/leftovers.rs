@@ -46,12 +46,19 @@ fn mounts(state: &Path) -> Vec<String> {
 
 /// Groups are named after their sandbox, which is named after its run, whose record is in this state folder.
 fn cgroups(state: &Path) -> Vec<String> {
-    let runs: Vec<String> = fs::read_dir(state.join("runs"))
+    fs::read_dir(state.join("runs"))
         .into_iter()
         .flatten()
         .flatten()
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix("run_")?.to_owned()))
-        .collect();
+        .filter_map(|entry| entry.file_name().to_str().map(str::to_owned))
+        .flat_map(|run| cgroups_of(&run))
+        .collect()
+}
+
+/// The control groups of one run. A run that left no file is not in the state folder, so its test asks.
+#[must_use]
+pub fn cgroups_of(run: &str) -> Vec<String> {
+    let Some(run) = run.strip_prefix("run_") else { return Vec::new() };
     let mut found = Vec::new();
     let mut open = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(folder) = open.pop() {
@@ -59,7 +66,7 @@ fn cgroups(state: &Path) -> Vec<String> {
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
                 let name = entry.file_name().to_string_lossy().into_owned();
-                if name.starts_with("cofferdam-sbx_") && runs.iter().any(|run| name.contains(run)) {
+                if name.starts_with("cofferdam-sbx_") && name.contains(run) {
                     found.push(format!("cgroup {}", entry.path().display()));
                 }
                 open.push(entry.path());

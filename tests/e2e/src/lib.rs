@@ -5,10 +5,15 @@
 
 mod fixture;
 mod leftovers;
+mod marks;
+pub mod processes;
+mod record;
 mod run;
 mod tree;
 
 pub use fixture::{Fixture, binary, test_binary};
-pub use leftovers::leftovers;
+pub use leftovers::{cgroups_of, leftovers};
+pub use marks::Marks;
+pub use record::Record;
 pub use run::{Finished, Running};
 pub use tree::{Tree, tree_of};

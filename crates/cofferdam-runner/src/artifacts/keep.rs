@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cofferdam_core::{EventType, NewEvent, Policy, SandboxId};
 use cofferdam_sandbox::{Backend, CreateError, OpenError, Sandbox, Tool, ToolAccess, ToolFolder};
-use cofferdam_store::Claimed;
+use cofferdam_store::{Claimed, failpoint};
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -91,6 +91,7 @@ pub(crate) async fn keep(
 
     let transcript = folder.join("transcript.log");
     transcript::write(sandbox.attach().await?.stdout, &transcript).await?;
+    failpoint("runner.transcript");
 
     let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()))?;
     let git = find_git((node.env)("PATH").as_deref());
@@ -100,9 +101,11 @@ pub(crate) async fn keep(
         .map_err(|error| KeepError::Collector(error.to_string()))?;
     let diff = folder.join("diff.patch");
     copy_answer(&scratch, CollectJob::PATCH, &diff)?;
+    failpoint("runner.diff");
     let summary = folder.join("summary.json");
     let content = json!({ "collected": collected, "warnings": warnings_of(&collected, &handover.warnings) });
     write_durably(&summary, content.to_string().as_bytes())?;
+    failpoint("runner.summary");
 
     for (name, path) in [(TRANSCRIPT, &transcript), (DIFF, &diff), (SUMMARY, &summary)] {
         let (bytes, sha256) = fingerprint(path)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cofferdam_core::{EventType, FailureClass, NewEvent, Outcome};
-use cofferdam_sandbox::{Backend, OpenError, Sandbox, SandboxSpec};
+use cofferdam_sandbox::{Backend, Layers, OpenError, Sandbox, SandboxSpec};
 use cofferdam_store::failpoint;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -33,14 +33,22 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     let spec = spec(attempt, &prepared);
     let sandbox = backend.create(&spec).await?;
     failpoint("runner.sandbox_created");
+    let begun = Begun { sandbox, handover: Handover::of(&prepared) };
+    tell_created(attempt, &begun).await?;
+    Ok(begun)
+}
+
+async fn tell_created(attempt: &mut Attempt<'_>, begun: &Begun) -> Result<(), Stop> {
     let data = json!({
-        "sandbox_id": spec.id,
-        "mode": spec.policy.mode,
-        "workspace": prepared.kind(),
-        "hidden": prepared.hidden,
+        "sandbox_id": begun.sandbox.id(),
+        "mode": attempt.claimed.request.policy.mode,
+        "workspace": match begun.sandbox.layers() {
+            Layers::Overlay { .. } => "overlay",
+            Layers::Folder { .. } => "folder",
+        },
+        "hidden": begun.handover.hidden,
     });
-    attempt.append(vec![NewEvent::new(now_ms(), EventType::SandboxCreated, data)]).await?;
-    Ok(Begun { sandbox, handover: Handover::of(&prepared) })
+    attempt.append(vec![NewEvent::new(now_ms(), EventType::SandboxCreated, data)]).await
 }
 
 /// The sandbox of a former process. `None` if it never got as far as making one: then nothing was done
@@ -57,7 +65,12 @@ async fn reopen(attempt: &mut Attempt<'_>, backend: &dyn Backend) -> Result<Opti
         Err(error) => return Err(error.into()),
     };
     let handover = Handover::load(&attempt.node.home, &id)?;
-    Ok(Some(Begun { sandbox, handover }))
+    let begun = Begun { sandbox, handover };
+    // The former process may have died between making the sandbox and saying so.
+    if !has_created(attempt).await? {
+        tell_created(attempt, &begun).await?;
+    }
+    Ok(Some(begun))
 }
 
 async fn has_created(attempt: &mut Attempt<'_>) -> Result<bool, Stop> {

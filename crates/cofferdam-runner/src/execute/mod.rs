@@ -149,6 +149,7 @@ async fn destroy(attempt: &mut Attempt<'_>) {
         let id = id.clone();
         tokio::task::spawn_blocking(move || workspace::remove(&home, &id)).await
     };
+    failpoint("runner.workspace_removed");
     if let Ok(Err(error)) = removed {
         tracing::warn!(sandbox.id = %id, error = %stop::with_causes(&error), "a workspace could not be removed");
     }

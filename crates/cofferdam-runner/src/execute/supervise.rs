@@ -7,6 +7,7 @@ use cofferdam_core::{
     ToWorker,
 };
 use cofferdam_sandbox::{Backend, Process, Sandbox};
+use cofferdam_store::failpoint;
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -62,6 +63,7 @@ pub(super) async fn supervise(
         kill_at: None,
     };
     supervised.send(&ToWorker::Job(Box::new(job))).await;
+    failpoint("runner.job_sent");
     supervised.follow(attempt).await?;
     let exit = begun.sandbox.wait().await?;
     let Supervised { refused, worker, .. } = supervised;
@@ -150,9 +152,9 @@ impl Supervised<'_> {
             match line {
                 Line::Event(event) => events.push(event),
                 Line::Exited(exited) => self.worker = Some(exited.end),
-                Line::Seal(inside) => {
+                Line::Seal(inside, seq) => {
                     attempt.append(std::mem::take(&mut events)).await?;
-                    self.judge(attempt, *inside).await?;
+                    self.judge(attempt, *inside, seq).await?;
                 }
             }
         }
@@ -160,7 +162,12 @@ impl Supervised<'_> {
     }
 
     /// Compares the seal with the policy. The agent starts only if nothing is missing.
-    async fn judge(&mut self, attempt: &mut Attempt<'_>, inside: InsideSeal) -> Result<(), Stop> {
+    async fn judge(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        inside: InsideSeal,
+        seq: u64,
+    ) -> Result<(), Stop> {
         let policy = attempt.claimed.request.policy.clone();
         let seal = Seal {
             mode: policy.mode,
@@ -172,10 +179,12 @@ impl Supervised<'_> {
         let breaches = seal.breaches(&policy, &self.handover.companions());
         attempt.node.store.record_seal(&attempt.claimed.lease, &seal).await?;
         let data = json!({ "seal": seal, "breaches": breaches });
-        attempt.append(vec![NewEvent::new(now_ms(), EventType::SandboxSealed, data)]).await?;
+        let sealed = NewEvent::new(now_ms(), EventType::SandboxSealed, data);
+        attempt.append(vec![NewEvent { worker_seq: Some(seq), ..sealed }]).await?;
         if breaches.is_empty() {
             attempt.stage(Stage::Running);
             self.send(&ToWorker::Start).await;
+            failpoint("runner.start_sent");
         } else {
             self.refused = Some(refusal(&breaches));
             self.sandbox.kill().await?;

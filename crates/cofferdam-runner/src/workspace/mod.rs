@@ -66,14 +66,6 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// How the agent's writes are kept apart, for people.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self.workspace {
-            Workspace::Overlay { .. } => "overlay",
-            Workspace::Folder { .. } => "folder",
-        }
-    }
-
     fn new(workspace: Workspace, base: Base) -> Self {
         Self {
             workspace,

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use cofferdam_core::{Network, SandboxId};
+use cofferdam_core::{Network, SandboxId, inside};
 use serde::{Deserialize, Serialize};
 
 /// Ids of the host that belong to one sandbox alone, for a sandbox that root makes.
@@ -105,6 +105,11 @@ pub(crate) struct LaunchPlan {
 }
 
 impl LaunchPlan {
+    /// The agent's user and group inside: never 0, unless a test wants to see that the seal notices.
+    pub(crate) fn agent_id(&self) -> u32 {
+        if self.is_without("user") { 0 } else { inside::UID }
+    }
+
     /// Whether a test asked for this wall to be left out. Always false in a release.
     pub(crate) fn is_without(&self, wall: &str) -> bool {
         #[cfg(feature = "failpoints")]

@@ -40,6 +40,8 @@ pub(super) async fn run(
     folder.create().map_err(|error| failed(id, "make the tool's folder", &error))?;
     let plan = plan(options, sandbox, tool, walls).map_err(|error| failed(id, "plan the tool", &error))?;
     if let Some(group) = &plan.cgroup {
+        // A process that died while its tool ran has left the group, and it has the sandbox's name.
+        end_cgroup(group).map_err(|error| failed(id, "clear the tool's cgroup", &error))?;
         cgroup::create(group, &plan.limits).map_err(|error| failed(id, "make the tool's cgroup", &error))?;
     }
     folder.write(Record::Plan, &plan).map_err(|error| failed(id, "write the tool's plan", &error))?;

@@ -15,6 +15,7 @@ impl Sqlite {
     pub(crate) async fn claim(
         &self,
         node: &NodeId,
+        only: Option<&RunId>,
         now_ms: u64,
         lease_ms: u64,
     ) -> Result<Option<Claimed>, Error> {
@@ -24,7 +25,8 @@ impl Sqlite {
             "UPDATE runs SET state = ?4, attempts = attempts + 1, token = token + 1, lease_node = ?1, \
              lease_expires_at_ms = ?2, updated_at = ?3 \
              WHERE id = (SELECT id FROM runs WHERE state = ?5 AND not_before_ms <= ?3 \
-             AND (claimable_by IS NULL OR claimable_by = ?1) ORDER BY created_at, id LIMIT 1) \
+             AND (claimable_by IS NULL OR claimable_by = ?1) AND (?6 IS NULL OR id = ?6) \
+             ORDER BY created_at, id LIMIT 1) \
              RETURNING id, request, attempts, token",
         )
         .bind(node.as_str())
@@ -32,6 +34,7 @@ impl Sqlite {
         .bind(int(now_ms))
         .bind(claimed_state().as_str())
         .bind(RunState::Queued.as_str())
+        .bind(only.map(RunId::as_str))
         .fetch_optional(&mut *transaction)
         .await?;
         let Some(row) = row else { return Ok(None) };

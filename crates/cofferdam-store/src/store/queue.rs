@@ -30,7 +30,24 @@ impl Store {
     /// If the database fails.
     pub async fn claim(&self, node: &NodeId, now_ms: u64, lease_ms: u64) -> Result<Option<Claimed>, Error> {
         match self {
-            Self::Sqlite(store) => store.claim(node, now_ms, lease_ms).await,
+            Self::Sqlite(store) => store.claim(node, None, now_ms, lease_ms).await,
+        }
+    }
+
+    /// Gives this node one run, and no other: a new attempt, counted here. `None` if the run is not queued, is
+    /// not due, or is reserved for another process.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn claim_run(
+        &self,
+        run: &RunId,
+        node: &NodeId,
+        now_ms: u64,
+        lease_ms: u64,
+    ) -> Result<Option<Claimed>, Error> {
+        match self {
+            Self::Sqlite(store) => store.claim(node, Some(run), now_ms, lease_ms).await,
         }
     }
 

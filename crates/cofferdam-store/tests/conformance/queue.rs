@@ -69,6 +69,19 @@ on_every_store! {
         assert_eq!(store.reserved_runs().await.unwrap(), []);
     }
 
+    async fn a_process_can_claim_its_own_run_and_leave_older_ones(fixture: Fixture) {
+        let store = fixture.open().await;
+        store.enqueue(&request(1), None, 1_000).await.unwrap();
+        let mut own = request(2);
+        own.claimable_by = Some(node(7));
+        store.enqueue(&own, None, 1_001).await.unwrap();
+        assert_eq!(store.claim_run(&own.id, &node(1), 2_000, LEASE_MS).await.unwrap(), None);
+        let claimed = store.claim_run(&own.id, &node(7), 2_000, LEASE_MS).await.unwrap().unwrap();
+        assert_eq!(claimed.attempt.run, own.id);
+        assert_eq!(store.claim_run(&own.id, &node(7), 2_000, LEASE_MS).await.unwrap(), None);
+        assert_eq!(store.run(&request(1).id).await.unwrap().state, RunState::Queued);
+    }
+
     async fn recovery_claims_what_was_reserved_for_a_dead_process_and_nothing_else(fixture: Fixture) {
         let store = fixture.open().await;
         let reserved = cofferdam_core::RunRequest { claimable_by: Some(node(7)), ..request(1) };

@@ -88,7 +88,7 @@ fn take_identity(plan: &LaunchPlan) -> std::io::Result<()> {
     if plan.ids.is_some() {
         rustix::thread::set_keep_capabilities(true)?;
         rustix::thread::set_thread_groups(&[])?;
-        let (gid, uid) = (Gid::from_raw(inside::UID), Uid::from_raw(inside::UID));
+        let (gid, uid) = (Gid::from_raw(plan.agent_id()), Uid::from_raw(plan.agent_id()));
         rustix::thread::set_thread_res_gid(gid, gid, gid)?;
         rustix::thread::set_thread_res_uid(uid, uid, uid)?;
     }

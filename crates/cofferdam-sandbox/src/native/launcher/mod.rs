@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cofferdam_core::{NamespaceFact, Network, OutsideSeal, inside};
+use cofferdam_core::{NamespaceFact, Network, OutsideSeal};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +110,7 @@ fn launch(folder: &Path, shim: i32) -> Result<Pid, LaunchError> {
         }
         Cloned::Parent(pid) => {
             drop((go_read, failed_write, opened));
-            map_ids(pid, plan.ids).step("map the sandbox's ids")?;
+            map_ids(pid, &plan).step("map the sandbox's ids")?;
             for mut members in cgroup {
                 // A thread of the child may be in the group only before it has forked.
                 write!(members, "{}", pid.as_raw_nonzero()).step("join the cgroup")?;
@@ -180,8 +180,8 @@ fn make_stage(folder: &Folder) -> io::Result<PathBuf> {
     Ok(stage)
 }
 
-fn map_ids(pid: Pid, ids: Option<IdRange>) -> io::Result<()> {
-    match ids {
+fn map_ids(pid: Pid, plan: &LaunchPlan) -> io::Result<()> {
+    match plan.ids {
         Some(ids) => {
             let map = format!("0 {} {}", ids.base, IdRange::COUNT);
             write_maps(pid, &map, &map)
@@ -190,7 +190,7 @@ fn map_ids(pid: Pid, ids: Option<IdRange>) -> io::Result<()> {
             // Without this an ordinary user may not map a group: dropping a group could open a file whose
             // mode shuts that group out.
             fs::write(format!("/proc/{}/setgroups", pid.as_raw_nonzero()), "deny")?;
-            let map = |id: u32| format!("{} {id} 1", inside::UID);
+            let map = |id: u32| format!("{} {id} 1", plan.agent_id());
             let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
             write_maps(pid, &map(uid.as_raw()), &map(gid.as_raw()))
         }

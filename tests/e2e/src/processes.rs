@@ -1,0 +1,81 @@
+//! The processes of a run, found from outside.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The processes that have this role (`shim`, `launcher`) for a sandbox of this state folder.
+#[must_use]
+pub fn with_role(state: &Path, role: &str) -> Vec<u32> {
+    let Ok(state) = state.canonicalize() else { return Vec::new() };
+    let sought = format!(" {role} {}/sandboxes/", state.display());
+    pids().filter(|pid| !is_zombie(*pid) && command_line(*pid).contains(&sought)).collect()
+}
+
+/// The children of a process.
+#[must_use]
+pub fn children_of(parent: u32) -> Vec<u32> {
+    pids().filter(|pid| field(*pid, 1) == Some(parent.to_string())).collect()
+}
+
+/// All descendants of a process.
+#[must_use]
+pub fn descendants_of(ancestor: u32) -> Vec<u32> {
+    let mut found = children_of(ancestor);
+    let mut next = 0;
+    while next < found.len() {
+        found.extend(children_of(found[next]));
+        next += 1;
+    }
+    found
+}
+
+/// Whether a process runs. One that has ended and was not waited for does not.
+#[must_use]
+pub fn is_alive(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists() && !is_zombie(pid)
+}
+
+/// `kill -9`.
+///
+/// # Panics
+/// If the process is gone or somebody else's.
+pub fn kill_9(pid: u32) {
+    let pid = Pid::from_raw(pid.cast_signed()).expect("a process id is positive");
+    kill_process(pid, Signal::KILL).expect("the process is there");
+}
+
+/// Waits until something holds.
+///
+/// # Panics
+/// If it does not hold within the time.
+pub fn wait_until(within: Duration, what: &str, holds: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < within, "not within {within:?}: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn command_line(pid: u32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+fn is_zombie(pid: u32) -> bool {
+    field(pid, 0).is_some_and(|state| state == "Z" || state == "X")
+}
+
+/// A field of `/proc/PID/stat` after the program's name, which may itself hold spaces and brackets.
+fn field(pid: u32, index: usize) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = text.rsplit_once(") ")?;
+    rest.split_whitespace().nth(index).map(str::to_owned)
+}
