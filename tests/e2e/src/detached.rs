@@ -1,0 +1,160 @@
+//! A queue and nodes that can be killed: how a service runs agents, without the service.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use cofferdam_core::{
+    AgentSetup, LimitsRule, Mount, MountAccess, NodeId, Policy, RetryPolicy, RunId, RunRequest, RunState, Source,
+};
+use cofferdam_runner::{Home, now_ms};
+use cofferdam_store::{RunRecord, Store};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::fixture::{Fixture, binary, test_binary};
+use crate::marks::Marks;
+use crate::processes::{kill_9, wait_until};
+
+/// The record of runs, as somebody who accepts them has it.
+pub struct Queue {
+    runtime: tokio::runtime::Runtime,
+    store: Store,
+}
+
+impl Queue {
+    /// Opens the record in the fixture's state folder.
+    ///
+    /// # Panics
+    /// If it cannot be opened.
+    #[must_use]
+    pub fn open(fixture: &Fixture) -> Self {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let home = Home::open(&fixture.state()).expect("a state folder");
+        let store = runtime.block_on(Store::open_sqlite(&home.database())).expect("a database");
+        Self { runtime, store }
+    }
+
+    /// Accepts a run of a shell script on the fixture's repository, for any node. `change` may ask for more.
+    ///
+    /// # Panics
+    /// If it is not accepted.
+    pub fn enqueue(
+        &self,
+        fixture: &Fixture,
+        marks: &Marks,
+        body: &str,
+        change: impl FnOnce(&mut RunRequest),
+    ) -> RunId {
+        let mount = Mount { path: marks.folder().clone(), access: MountAccess::Rw };
+        let policy =
+            Policy { mounts: vec![mount], limits_rule: LimitsRule::BestEffort, ..Policy::default() };
+        let mut request = RunRequest {
+            id: RunId::new(now_ms(), u128::from(std::process::id())),
+            source: Source::Local { path: fixture.repository().canonicalize().expect("a repository") },
+            agent: AgentSetup::Command { argv: vec!["sh".into(), "-c".into(), marks.script(body)] },
+            policy,
+            retry: RetryPolicy::default(),
+            claimable_by: None,
+        };
+        change(&mut request);
+        let accepted = self.runtime.block_on(self.store.enqueue(&request, None, now_ms()));
+        accepted.expect("the run is accepted").run
+    }
+
+    /// What is on record of a run.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    #[must_use]
+    pub fn run(&self, run: &RunId) -> RunRecord {
+        self.runtime.block_on(self.store.run(run)).expect("the run is on record")
+    }
+
+    /// Asks for a run's end.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    pub fn cancel(&self, run: &RunId) {
+        self.runtime.block_on(self.store.request_cancel(run, now_ms())).expect("it can be asked for");
+    }
+
+    /// Waits for a run's final state.
+    ///
+    /// # Panics
+    /// If it does not come.
+    #[must_use]
+    pub fn wait_for_end(&self, run: &RunId) -> RunState {
+        let state = || self.run(run).state;
+        wait_until(Duration::from_secs(30), "the run ends", || state().is_final());
+        state()
+    }
+}
+
+/// A node's name.
+#[must_use]
+pub fn node_id(number: u128) -> NodeId {
+    NodeId::new(1, number)
+}
+
+/// A process that executes detached runs. Dropping it kills it.
+pub struct DetachedNode {
+    child: Child,
+}
+
+impl DetachedNode {
+    /// Starts it, with a failpoint armed if one is named.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[must_use]
+    pub fn start(fixture: &Fixture, id: &NodeId, failpoint: Option<&str>) -> Self {
+        let mut command = Command::new(test_binary("detached-node"));
+        command.args([fixture.state().as_os_str(), id.as_str().as_ref(), binary().as_os_str(), "2".as_ref()]);
+        command.env("HOME", fixture.home()).env_remove("COFFERDAM_FAILPOINT").stdin(Stdio::null());
+        command.envs(failpoint.map(|name| ("COFFERDAM_FAILPOINT", name)));
+        Self { child: command.spawn().expect("the node can be started") }
+    }
+
+    /// `kill -9`, and waits until it is gone.
+    ///
+    /// # Panics
+    /// If it is gone already.
+    pub fn kill(mut self) {
+        kill_9(self.child.id());
+        self.child.wait().expect("a child can be waited for");
+    }
+
+    /// Waits until a failpoint has killed it. False if it is still there after this time.
+    ///
+    /// # Panics
+    /// If it has ended by itself.
+    #[must_use]
+    pub fn is_killed_within(&mut self, within: Duration) -> bool {
+        let started = std::time::Instant::now();
+        while started.elapsed() < within {
+            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
+                assert_eq!(status.code(), None, "the node ended by itself: {status}");
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    /// Asks it to end, and waits until it has.
+    ///
+    /// # Panics
+    /// If it does not end well.
+    pub fn stop(mut self) {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a child's id is positive");
+        kill_process(pid, Signal::TERM).expect("the node is there");
+        let status = self.child.wait().expect("a child can be waited for");
+        assert!(status.success(), "the node ended badly: {status}");
+    }
+}
+
+impl Drop for DetachedNode {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
