@@ -20,4 +20,6 @@ pub(crate) enum Input {
     Reaped { pid: Pid, status: WaitStatus },
     /// There was no child left at that moment. Ask the reaper for whether that is still so.
     Childless,
+    /// Whoever started the worker is dead.
+    Orphaned,
 }

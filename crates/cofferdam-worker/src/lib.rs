@@ -14,6 +14,7 @@ mod host_lines;
 mod input;
 mod launch;
 mod lines;
+mod orphaned;
 mod output;
 mod probe;
 mod reaper;
@@ -94,5 +95,8 @@ fn work(options: Options) -> io::Result<()> {
     let (sender, inputs) = sync_channel(WAITING_INPUTS);
     let reaper = reaper::Reaper::start(sender.clone())?;
     host_lines::start_reading(sender.clone())?;
+    if options.scope == Scope::Descendants {
+        orphaned::start_watching(sender.clone())?;
+    }
     session::Session::new(options, output, reaper, sender, inputs).run()
 }
