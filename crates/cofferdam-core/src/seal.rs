@@ -1,7 +1,7 @@
 //! What was measured to be in force, and where that is less than the policy asks for.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -239,9 +239,14 @@ impl Seal {
     }
 
     fn check_files(&self, policy: &Policy, companions: &[PathBuf], found: &mut Breaches) {
+        // What is mounted below a path that the caller put in came with it; the nearest one decides.
+        let asked = |path: &str| {
+            let around = policy.mounts.iter().filter(|mount| Path::new(path).starts_with(&mount.path));
+            around.max_by_key(|mount| mount.path.components().count()).map(|mount| mount.access)
+        };
         let allowed = |path: &str| {
             [inside::WORKSPACE, inside::HOME, inside::TMP, inside::SHM].contains(&path)
-                || policy.mounts.iter().any(|m| m.access == MountAccess::Rw && m.path.as_os_str() == path)
+                || asked(path) == Some(MountAccess::Rw)
                 || companions.iter().any(|companion| companion.as_os_str() == path)
         };
         for path in &self.inside.writable {
@@ -256,6 +261,13 @@ impl Seal {
         found.unless(open, Wall::Landlock, "a canary that only Landlock closes", "none");
         let root = self.inside.mounts.iter().find(|mount| mount.target == "/");
         found.unless(root.is_some_and(|m| m.read_only), Wall::Mounts, "a read-only root", "a writable one");
+        // Landlock closes them as well, and one wall must not hide that the other is missing. Devices have to
+        // be writable, and the kernel guards what is in proc.
+        let guarded = |path: &str| path == inside::CANARY || path == "/proc" || path.starts_with("/dev/");
+        for mount in self.inside.mounts.iter().filter(|mount| mount.target != "/") {
+            let closed = mount.read_only || guarded(&mount.target) || allowed(&mount.target);
+            found.unless(closed, Wall::Mounts, format!("{} read-only", mount.target), "it is not");
+        }
     }
 
     fn check_limits(&self, policy: &Policy, found: &mut Breaches) {

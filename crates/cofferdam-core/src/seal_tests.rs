@@ -194,3 +194,25 @@ fn a_host_run_promises_no_wall() {
     seal.outside.namespaces.clear();
     assert_eq!(seal.breaches(&Policy { mode: Mode::Host, ..policy() }, &[]), []);
 }
+
+#[test]
+fn a_mount_that_only_landlock_closes_is_a_breach() {
+    let mut seal = good();
+    let usr = MountFact { target: "/usr".to_owned(), fs_type: "ext4".to_owned(), read_only: false };
+    seal.inside.mounts.push(usr);
+    let found = seal.breaches(&policy(), &[]);
+    assert_eq!(found.iter().map(|breach| breach.wall).collect::<Vec<_>>(), [Wall::Mounts], "{found:?}");
+}
+
+#[test]
+fn what_is_mounted_below_a_mount_of_the_callers_came_with_it() {
+    let mut seal = good();
+    let below = MountFact { target: "/data/disk".to_owned(), fs_type: "ext4".to_owned(), read_only: false };
+    seal.inside.mounts.push(below);
+    let mount = |path: &str, access| Mount { path: path.into(), access };
+    let mut policy = policy();
+    policy.mounts = vec![mount("/data", MountAccess::Rw)];
+    assert_eq!(seal.breaches(&policy, &[]), []);
+    policy.mounts.push(mount("/data/disk", MountAccess::Ro));
+    assert_eq!(seal.breaches(&policy, &[]).len(), 1);
+}

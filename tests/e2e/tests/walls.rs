@@ -40,6 +40,7 @@ wall_tests! {
     a_missing_filter_is_noticed: "seccomp" => "seccomp";
     missing_file_rules_are_noticed: "landlock" => "landlock";
     a_writable_root_is_noticed: "mounts" => "mounts";
+    a_writable_system_is_noticed: "mounts:system" => "mounts";
     open_files_without_a_limit_are_noticed: "limits:files" => "limits";
     a_disk_that_nobody_watches_is_noticed: "limits:disk" => "limits";
     limits_that_nobody_holds_are_noticed: "limits:cgroup" => "limits";

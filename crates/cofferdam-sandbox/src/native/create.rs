@@ -82,11 +82,24 @@ fn prepare(
         layers: places.layers.clone(),
     };
     let plan = if plan.is_without("limits:cgroup") { LaunchPlan { cgroup: None, ..plan } } else { plan };
+    let plan = if plan.is_without("mounts:system") { with_writable_system(plan) } else { plan };
     folder.write(Record::Plan, &plan).map_err(io("write the plan"))?;
     folder.write(Record::Shim, &shim).map_err(io("write the plan"))?;
     fs::File::create(folder.worker_output()).map_err(io("make the output file"))?;
     command.extend([path_text(&options.binary), "shim".to_owned(), path_text(folder.path())]);
     Ok((places.layers, command))
+}
+
+/// For the test that the seal notices it, though Landlock closes the system as well.
+fn with_writable_system(mut plan: LaunchPlan) -> LaunchPlan {
+    for entry in &mut plan.entries {
+        if let Entry::Bind { target, access, .. } = entry
+            && target == Path::new("/usr")
+        {
+            *access = Access::ReadWrite;
+        }
+    }
+    plan
 }
 
 fn path_text(path: &Path) -> String {
