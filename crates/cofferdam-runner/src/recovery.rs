@@ -4,12 +4,11 @@
 use std::collections::BTreeSet;
 
 use cofferdam_core::{FailureClass, Outcome, RunId, SandboxId};
-use cofferdam_sandbox::OpenError;
 use cofferdam_store::{Claimed, Letter, LiveRun};
 use tokio::sync::watch;
 
 use crate::attached::{Cancel, Progress};
-use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute};
+use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute, has_created};
 use crate::node::{Node, forget_dead, is_alive, now_ms};
 use crate::workspace;
 
@@ -61,20 +60,14 @@ async fn end_attached(node: &Node, live: &LiveRun) -> Result<Option<RunId>, Exec
     let taken = node.store.adopt_for_recovery(run, live.token, &node.id, now_ms(), LEASE_MS).await?;
     // Somebody else was faster.
     let Some(claimed) = taken else { return Ok(None) };
-    if never_started(node, &claimed).await? {
+    // Going on would start the agent, without its terminal. What is left of a sandbox goes with the sweep.
+    if !has_created(node, &claimed).await? {
         let outcome = Outcome::failed(FailureClass::Lost, "the process that the run belonged to ended");
         node.store.finish(&claimed.lease, &outcome, Letter::Dead, &[], now_ms()).await?;
         return Ok(Some(run.clone()));
     }
     resume(node, claimed, Retries::Never).await?;
     Ok(Some(run.clone()))
-}
-
-/// Whether there is no sandbox to open: then going on would start the agent, without its terminal.
-async fn never_started(node: &Node, claimed: &Claimed) -> Result<bool, ExecuteError> {
-    let Some(backend) = node.backends.get(&claimed.request.policy.mode) else { return Ok(true) };
-    let opened = backend.open(&SandboxId::of(&claimed.attempt)).await;
-    Ok(matches!(opened, Err(OpenError::NotFound(_))))
 }
 
 /// Goes on with an attempt that a dead process has left.

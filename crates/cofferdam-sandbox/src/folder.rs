@@ -9,6 +9,11 @@ use cofferdam_core::SandboxId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::remove::remove_tree;
+
+/// What the name of a folder begins with while it is being removed.
+const REMOVING: &str = "removing-";
+
 /// The folder of one sandbox. Both backends that start a shim lay it out like this.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
@@ -38,11 +43,12 @@ impl Folder {
         };
         let mut ids = Vec::new();
         for entry in entries {
-            if let Some(id) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) {
-                ids.push(id);
-            }
+            let name = entry?.file_name();
+            let name = name.to_str().map(|name| name.strip_prefix(REMOVING).unwrap_or(name));
+            ids.extend(name.and_then(|name| name.parse::<SandboxId>().ok()));
         }
         ids.sort();
+        ids.dedup();
         Ok(ids)
     }
 
@@ -52,7 +58,23 @@ impl Folder {
     }
 
     pub(crate) fn exists(&self) -> bool {
-        self.path.is_dir()
+        self.path.is_dir() || self.leaving().path.is_dir()
+    }
+
+    /// Takes the folder out of the way of whoever knows it by its path, and returns it under the name that
+    /// it has from then on. A shim that has not recorded itself by then cannot start any more.
+    pub(crate) fn leave(&self) -> io::Result<Self> {
+        let leaving = self.leaving();
+        if self.path.is_dir() {
+            remove_tree(&leaving.path)?;
+            fs::rename(&self.path, &leaving.path)?;
+        }
+        Ok(leaving)
+    }
+
+    fn leaving(&self) -> Self {
+        let path = self.path.with_file_name(format!("{REMOVING}{}", self.id));
+        Self { id: self.id.clone(), path }
     }
 
     pub(crate) fn id(&self) -> &SandboxId {

@@ -36,6 +36,15 @@ impl ShimSandbox {
         Ok(record.filter(|record: &ProcessRecord| record.is_alive()))
     }
 
+    /// Kills the shim, and with it the sandbox, which is tied to it.
+    async fn kill_shim(&self) -> Result<(), OpenError> {
+        let Some(record) = self.shim()? else { return Ok(()) };
+        if let Some(pid) = Pid::from_raw(record.pid).filter(|_| record.is_alive()) {
+            kill_process(pid, Signal::KILL).map_err(|e| self.error("kill the shim")(e.into()))?;
+        }
+        self.shim_ended().await
+    }
+
     /// Waits until the shim is gone.
     async fn shim_ended(&self) -> Result<(), OpenError> {
         let Some(record) = self.shim()? else { return Ok(()) };
@@ -93,15 +102,17 @@ impl Sandbox for ShimSandbox {
     }
 
     async fn kill(&self) -> Result<(), OpenError> {
-        let Some(record) = self.shim()? else { return Ok(()) };
-        let _asked = socket::connect(self.folder.path(), KILL_SOCKET);
+        if self.shim()?.is_none() {
+            return Ok(());
+        }
+        // A shim that does not listen yet has nothing inside that could end well.
+        let Ok(_asked) = socket::connect(self.folder.path(), KILL_SOCKET) else {
+            return self.kill_shim().await;
+        };
         if tokio::time::timeout(KILL_DEADLINE, self.shim_ended()).await.is_ok() {
             return Ok(());
         }
-        if let Some(pid) = Pid::from_raw(record.pid).filter(|_| record.is_alive()) {
-            kill_process(pid, Signal::KILL).map_err(|e| self.error("kill the shim")(e.into()))?;
-        }
-        self.shim_ended().await
+        self.kill_shim().await
     }
 
     fn layers(&self) -> &Layers {
@@ -113,8 +124,11 @@ impl Sandbox for ShimSandbox {
             return Ok(());
         }
         self.kill().await?;
-        let plan: Option<ShimPlan> = self.folder.read(Record::Shim).map_err(self.error("read the plan"))?;
-        let folder = self.folder.clone();
+        let folder = self.folder.leave().map_err(self.error("take the folder away"))?;
+        // A shim that was just starting has recorded itself in time to be seen here, or will not start.
+        let late = Self { folder: folder.clone(), layers: self.layers.clone(), _owner: None };
+        late.kill_shim().await?;
+        let plan: Option<ShimPlan> = folder.read(Record::Shim).map_err(self.error("read the plan"))?;
         let removed = tokio::task::spawn_blocking(move || {
             if let Some(cgroup) = plan.and_then(|plan| plan.cgroup) {
                 native::end_cgroup(&cgroup)?;

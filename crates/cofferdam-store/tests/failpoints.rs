@@ -8,9 +8,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use cofferdam_core::RunState;
-use cofferdam_store::Store;
+use cofferdam_store::{MessageKind, Receipt, Store};
 
-use fixture::{Fixture, LEASE_MS, line, node, request};
+use fixture::{Fixture, LEASE_MS, event_types, line, node, request};
 
 const DATABASE: &str = "COFFERDAM_TEST_DATABASE";
 const SIGKILL: i32 = 9;
@@ -25,6 +25,9 @@ async fn victim() {
     for number in 1..=5 {
         store.append(&claimed.lease, &[line(number)]).await.unwrap();
     }
+    let run = &claimed.attempt.run;
+    let message = store.add_message(run, MessageKind::Steer, "left", 1_500).await.unwrap();
+    store.mark_message(&claimed.lease, message, &Receipt::Delivered, 1_600).await.unwrap();
     panic!("the failpoint did not kill this process");
 }
 
@@ -57,4 +60,21 @@ async fn a_claim_whose_node_is_killed_after_the_commit_counts() {
 async fn a_failpoint_can_wait_for_a_later_hit() {
     let (_fixture, store) = killed_at("store.append:3").await;
     assert_eq!(store.event_count(&request(1).id).await.unwrap(), 2 + 3);
+}
+
+#[tokio::test]
+async fn a_message_whose_taker_is_killed_after_the_commit_waits() {
+    let (_fixture, store) = killed_at("store.add_message").await;
+    let adopted = store.adopt(&node(1), &request(1).id, 2_000, LEASE_MS).await.unwrap().unwrap();
+    assert_eq!(store.pending_messages(&adopted.lease).await.unwrap().len(), 1);
+    assert_eq!(event_types(&store, &request(1).id).await[7..], ["message.accepted", "run.adopted"]);
+}
+
+#[tokio::test]
+async fn a_receipt_whose_writer_is_killed_after_the_commit_is_not_written_twice() {
+    let (_fixture, store) = killed_at("store.mark_message").await;
+    let adopted = store.adopt(&node(1), &request(1).id, 2_000, LEASE_MS).await.unwrap().unwrap();
+    assert_eq!(store.pending_messages(&adopted.lease).await.unwrap(), []);
+    let expected = ["message.accepted", "message.delivered", "run.adopted"];
+    assert_eq!(event_types(&store, &request(1).id).await[7..], expected);
 }

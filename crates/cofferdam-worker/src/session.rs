@@ -292,7 +292,9 @@ impl Session {
                 Ok(Input::Malformed { bytes, why }) => {
                     self.log(&format!("ignored a line of {bytes} bytes on stdin: {why}"))?;
                 }
-                Ok(Input::Orphaned) => return Err(io::Error::other("nobody watches over the worker any more")),
+                Ok(Input::Orphaned) => {
+                    return Err(io::Error::other("nobody watches over the worker any more"));
+                }
                 Ok(input) => return Ok(Next::Input(input)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the session holds a sender itself"),

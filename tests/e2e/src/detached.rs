@@ -1,10 +1,12 @@
 //! A queue and nodes that can be killed: how a service runs agents, without the service.
 
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentSetup, LimitsRule, Mount, MountAccess, NodeId, Policy, RetryPolicy, RunId, RunRequest, RunState, Source,
+    AgentSetup, LimitsRule, Mount, MountAccess, NodeId, Policy, RetryPolicy, RunId, RunRequest, RunState,
+    Source,
 };
 use cofferdam_runner::{Home, now_ms};
 use cofferdam_store::{RunRecord, Store};
@@ -45,10 +47,11 @@ impl Queue {
         change: impl FnOnce(&mut RunRequest),
     ) -> RunId {
         let mount = Mount { path: marks.folder().clone(), access: MountAccess::Rw };
-        let policy =
-            Policy { mounts: vec![mount], limits_rule: LimitsRule::BestEffort, ..Policy::default() };
+        let policy = Policy { mounts: vec![mount], limits_rule: LimitsRule::BestEffort, ..Policy::default() };
+        static RUNS: AtomicU64 = AtomicU64::new(1);
+        let number = u128::from(std::process::id()) << 32 | u128::from(RUNS.fetch_add(1, Ordering::Relaxed));
         let mut request = RunRequest {
-            id: RunId::new(now_ms(), u128::from(std::process::id())),
+            id: RunId::new(now_ms(), number),
             source: Source::Local { path: fixture.repository().canonicalize().expect("a repository") },
             agent: AgentSetup::Command { argv: vec!["sh".into(), "-c".into(), marks.script(body)] },
             policy,

@@ -62,9 +62,7 @@ impl Stage {
     fn is_swept(&self) {
         let state = self.fixture.state();
         let is_empty = |name: &str| std::fs::read_dir(state.join(name)).map_or(0, Iterator::count) == 0;
-        wait_until(SOON, "the sandbox is removed", || {
-            is_empty("sandboxes/native") && is_empty("workspaces")
-        });
+        wait_until(SOON, "the sandbox is removed", || is_empty("sandboxes/native") && is_empty("workspaces"));
     }
 
     fn has_every_line(&self, record: &Record) {

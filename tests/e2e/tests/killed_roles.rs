@@ -120,8 +120,7 @@ fn a_runner_killed_while_it_collects_is_followed_by_one_that_collects() {
     running.wait_for("collecting");
     // The collector runs in a sandbox of its own, whose launcher is tied to the runner.
     wait_until(START, "the collector runs", || {
-        !with_role(&fixture.state(), "launcher").is_empty()
-            || with_role(&fixture.state(), "shim").is_empty()
+        !with_role(&fixture.state(), "launcher").is_empty() || with_role(&fixture.state(), "shim").is_empty()
     });
     running.signal(rustix::process::Signal::KILL);
     let killed = running.finish();

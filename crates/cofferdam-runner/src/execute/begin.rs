@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use cofferdam_core::{EventType, FailureClass, NewEvent, Outcome};
 use cofferdam_sandbox::{Backend, Layers, OpenError, Sandbox, SandboxSpec};
-use cofferdam_store::failpoint;
+use cofferdam_store::{Claimed, failpoint};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::{Attempt, Entry, Stop};
 use crate::attached::{Cancel, Stage};
-use crate::node::now_ms;
+use crate::node::{Node, now_ms};
 use crate::workspace::{self, Handover, Prepared};
 
 /// A sandbox whose worker runs, or has run.
@@ -33,52 +33,50 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     let spec = spec(attempt, &prepared);
     let sandbox = backend.create(&spec).await?;
     failpoint("runner.sandbox_created");
-    let begun = Begun { sandbox, handover: Handover::of(&prepared) };
-    tell_created(attempt, &begun).await?;
-    Ok(begun)
-}
-
-async fn tell_created(attempt: &mut Attempt<'_>, begun: &Begun) -> Result<(), Stop> {
     let data = json!({
-        "sandbox_id": begun.sandbox.id(),
-        "mode": attempt.claimed.request.policy.mode,
-        "workspace": match begun.sandbox.layers() {
+        "sandbox_id": spec.id,
+        "mode": spec.policy.mode,
+        "workspace": match sandbox.layers() {
             Layers::Overlay { .. } => "overlay",
             Layers::Folder { .. } => "folder",
         },
-        "hidden": begun.handover.hidden,
+        "hidden": prepared.hidden,
     });
-    attempt.append(vec![NewEvent::new(now_ms(), EventType::SandboxCreated, data)]).await
+    attempt.append(vec![NewEvent::new(now_ms(), EventType::SandboxCreated, data)]).await?;
+    Ok(Begun { sandbox, handover: Handover::of(&prepared) })
 }
 
-/// The sandbox of a former process. `None` if it never got as far as making one: then nothing was done
-/// that could be done twice.
+/// The sandbox of a former process. `None` if it never got as far as making one and saying so: then
+/// nothing was done that could be done twice.
 async fn reopen(attempt: &mut Attempt<'_>, backend: &dyn Backend) -> Result<Option<Begun>, Stop> {
     let id = attempt.sandbox_id();
     let sandbox = match backend.open(&id).await {
         Ok(sandbox) => sandbox,
-        Err(OpenError::NotFound(_)) if !has_created(attempt).await? => return Ok(None),
+        Err(OpenError::NotFound(_)) if !has_created(attempt.node, &attempt.claimed).await? => {
+            return Ok(None);
+        }
         Err(OpenError::NotFound(_)) => {
             let message = "the sandbox is gone, and nothing is left that saw how it ended";
             return Err(Stop::outcome(Outcome::failed(FailureClass::Lost, message)));
         }
         Err(error) => return Err(error.into()),
     };
-    let handover = Handover::load(&attempt.node.home, &id)?;
-    let begun = Begun { sandbox, handover };
-    // The former process may have died between making the sandbox and saying so.
-    if !has_created(attempt).await? {
-        tell_created(attempt, &begun).await?;
+    // No job is sent before the record says that the sandbox is made: this one may be half made, and its
+    // agent has not started.
+    if !has_created(attempt.node, &attempt.claimed).await? {
+        sandbox.destroy().await?;
+        return Ok(None);
     }
-    Ok(Some(begun))
+    let handover = Handover::load(&attempt.node.home, &id)?;
+    Ok(Some(Begun { sandbox, handover }))
 }
 
-async fn has_created(attempt: &mut Attempt<'_>) -> Result<bool, Stop> {
-    let store = &attempt.node.store;
-    let number = attempt.claimed.attempt.number;
+/// Whether the record says that the attempt's sandbox is made.
+pub(crate) async fn has_created(node: &Node, claimed: &Claimed) -> Result<bool, cofferdam_store::Error> {
+    let number = claimed.attempt.number;
     let mut after = 0;
     loop {
-        let events = store.events_after(&attempt.claimed.attempt.run, after, 500).await?;
+        let events = node.store.events_after(&claimed.attempt.run, after, 500).await?;
         let Some(last) = events.last() else { return Ok(false) };
         after = last.seq;
         let created = |event: &cofferdam_core::Event| {

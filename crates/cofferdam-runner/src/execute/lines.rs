@@ -89,7 +89,9 @@ fn parse(bytes: &[u8]) -> Option<Line> {
     let Ok(line) = FromWorker::parse(text) else { return Some(stray(text)) };
     let known = match line.line_type.as_str() {
         worker_line::STARTED | worker_line::OUTPUT_REST => return None,
-        worker_line::SEAL => serde_json::from_value(line.data).ok().map(|seal| Line::Seal(Box::new(seal), line.seq)),
+        worker_line::SEAL => {
+            serde_json::from_value(line.data).ok().map(|seal| Line::Seal(Box::new(seal), line.seq))
+        }
         worker_line::EXITED => serde_json::from_value(line.data).ok().map(Line::Exited),
         name => EventType::parse(name).map(|event_type| {
             Line::Event(NewEvent { at_ms: line.at, event_type, worker_seq: Some(line.seq), data: line.data })

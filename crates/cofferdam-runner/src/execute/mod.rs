@@ -20,6 +20,7 @@ use crate::attached::{Cancel, Progress, Stage};
 use crate::node::{Node, now_ms};
 use crate::{artifacts, workspace};
 use begin::begin;
+pub(crate) use begin::has_created;
 use keeper::Keeper;
 pub(crate) use keeper::LEASE_MS;
 pub use stop::ExecuteError;

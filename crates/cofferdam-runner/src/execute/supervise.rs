@@ -162,12 +162,7 @@ impl Supervised<'_> {
     }
 
     /// Compares the seal with the policy. The agent starts only if nothing is missing.
-    async fn judge(
-        &mut self,
-        attempt: &mut Attempt<'_>,
-        inside: InsideSeal,
-        seq: u64,
-    ) -> Result<(), Stop> {
+    async fn judge(&mut self, attempt: &mut Attempt<'_>, inside: InsideSeal, seq: u64) -> Result<(), Stop> {
         let policy = attempt.claimed.request.policy.clone();
         let seal = Seal {
             mode: policy.mode,

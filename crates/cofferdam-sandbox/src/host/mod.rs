@@ -103,9 +103,11 @@ impl Backend for HostBackend {
         };
         let folder = Folder::new(&self.sandboxes(), &spec.id);
         let layers = Layers::Folder { path: path.clone() };
+        // A folder that is there already is another sandbox's, and nothing of it is touched.
+        folder.create().map_err(|error| failed(&spec.id, "make the sandbox's folder", &error))?;
         if let Err(error) = prepare(&folder, spec, &layers) {
             discard(folder).await;
-            return Err(failed(&spec.id, "make the sandbox's folder", &error));
+            return Err(failed(&spec.id, "write the plan", &error));
         }
         let binary = self.options.binary.display().to_string();
         let command = [binary, "shim".to_owned(), folder.path().display().to_string()];
@@ -134,7 +136,6 @@ impl Backend for HostBackend {
 }
 
 fn prepare(folder: &Folder, spec: &SandboxSpec, layers: &Layers) -> io::Result<()> {
-    folder.create()?;
     let outside = OutsideSeal {
         namespaces: BTreeMap::new(),
         host_uid: rustix::process::geteuid().as_raw(),

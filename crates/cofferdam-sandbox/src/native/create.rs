@@ -21,6 +21,8 @@ pub(super) async fn create(
     spec: &SandboxSpec,
 ) -> Result<ShimSandbox, CreateError> {
     let id = spec.id.clone();
+    // A folder that is there already is another sandbox's, and nothing of it is touched.
+    folder.create().map_err(|error| failed(&id, "make the sandbox's folder", &error))?;
     let prepared = {
         let (options, folder, spec) = (options.clone(), folder.clone(), spec.clone());
         tokio::task::spawn_blocking(move || prepare(&options, &folder, &spec))
@@ -51,7 +53,6 @@ fn prepare(
         Holder::Nobody(why) if may_be_best_effort(policy) => (None, Vec::new(), Some(best_effort(&why))),
         Holder::Nobody(why) => return Err(refusal::no_limits(&why).into()),
     };
-    folder.create().map_err(|error| failed(id, "make the sandbox's folder", &error))?;
     let io = |step: &'static str| move |error: io::Error| failed(id, step, &error);
     let root = rustix::process::geteuid().is_root();
     let range =

@@ -18,36 +18,43 @@ const RANGES: u32 = 4_095;
 /// leaves nothing taken for ever: see [`release`] and [`release_lost`].
 pub(super) fn take(folder: &Path, id: &SandboxId) -> io::Result<IdRange> {
     fs::create_dir_all(folder)?;
+    // Linked to its number when it is whole: a mark that names nobody would be taken for ever.
+    let named = folder.join(format!("{id}.new"));
+    fs::write(&named, id.to_string())?;
     for number in 0..RANGES {
-        match fs::File::create_new(folder.join(number.to_string())) {
-            Ok(mut mark) => {
-                io::Write::write_all(&mut mark, id.to_string().as_bytes())?;
+        match fs::hard_link(&named, folder.join(number.to_string())) {
+            Ok(()) => {
+                fs::remove_file(&named)?;
                 return Ok(IdRange { base: FIRST + number * IdRange::COUNT });
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
+    let _ = fs::remove_file(&named);
     Err(io::Error::other("every range of ids is taken"))
 }
 
-/// Gives a range back.
-pub(super) fn release(folder: &Path, range: IdRange) -> io::Result<()> {
-    let number = (range.base - FIRST) / IdRange::COUNT;
-    match fs::remove_file(folder.join(number.to_string())) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+/// Gives back what a sandbox has, also if it died before it could say which range that is.
+pub(super) fn release(folder: &Path, id: &SandboxId) -> io::Result<()> {
+    release_all(folder, |found| found == id)
 }
 
 /// Gives back the ranges of sandboxes that have no folder any more.
 pub(super) fn release_lost(folder: &Path, exists: impl Fn(&SandboxId) -> bool) -> io::Result<()> {
+    release_all(folder, |id| !exists(id))
+}
+
+fn release_all(folder: &Path, of: impl Fn(&SandboxId) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let path = entry?.path();
         let text = fs::read_to_string(&path).unwrap_or_default();
-        // An empty mark is one that somebody is writing at this moment.
-        if text.parse::<SandboxId>().is_ok_and(|id| !exists(&id)) {
-            fs::remove_file(&path)?;
+        // One without a name is being written at this moment.
+        if text.parse::<SandboxId>().is_ok_and(|id| of(&id)) {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
     }
     Ok(())
@@ -67,7 +74,7 @@ mod tests {
         assert_eq!(second.base - first.base, IdRange::COUNT);
         release_lost(folder.path(), |alive| *alive == id(2)).unwrap();
         assert_eq!(take(folder.path(), &id(3)).unwrap(), first);
-        release(folder.path(), second).unwrap();
+        release(folder.path(), &id(2)).unwrap();
         assert_eq!(take(folder.path(), &id(4)).unwrap(), second);
     }
 }

@@ -26,7 +26,7 @@ use crate::backend::{
 use crate::folder::{Folder, Record};
 use crate::shim::ShimPlan;
 use crate::shim_sandbox::ShimSandbox;
-use plan::{CgroupLimits, CgroupPlan, LaunchPlan};
+use plan::{CgroupLimits, CgroupPlan};
 
 pub(crate) use launcher::LaunchStatus;
 pub use launcher::launcher_main;
@@ -239,15 +239,8 @@ pub(crate) fn end_cgroup(plan: &CgroupPlan) -> io::Result<()> {
 
 /// Gives back the ids that a sandbox used.
 pub(crate) fn release_ids(folder: &Folder) -> io::Result<()> {
-    let plan: Option<LaunchPlan> = folder.read(Record::Plan)?;
-    match plan.and_then(|plan| plan.ids) {
-        // state/sandboxes/native/ID
-        Some(range) => match folder.path().ancestors().nth(3) {
-            Some(state) => ids::release(&state.join("ids"), range),
-            None => Ok(()),
-        },
-        None => Ok(()),
-    }
+    // state/sandboxes/native/ID
+    folder.path().ancestors().nth(3).map_or(Ok(()), |state| ids::release(&state.join("ids"), folder.id()))
 }
 
 /// Whether the policy lets a run go on where nobody holds its limits.

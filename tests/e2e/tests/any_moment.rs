@@ -1,0 +1,36 @@
+//! A node is killed at moments that no failpoint names: while a sandbox is half made, while a shim starts.
+
+use std::time::Duration;
+
+use cofferdam_e2e::processes::{wait_until, with_role};
+use cofferdam_e2e::{DetachedNode, Fixture, Marks, Queue, Record, cgroups_of, node_id};
+
+const SOON: Duration = Duration::from_secs(10);
+
+#[test]
+fn a_node_killed_at_any_moment_of_the_start_loses_nothing() {
+    for after_ms in (0..160).step_by(8) {
+        let fixture = Fixture::new();
+        let marks = Marks::new(&fixture);
+        let queue = Queue::open(&fixture);
+        let run = queue.enqueue(&fixture, &marks, "echo more >> README.md; echo one", |_| {});
+        let node = DetachedNode::start(&fixture, &node_id(1), None);
+        std::thread::sleep(Duration::from_millis(after_ms));
+        node.kill();
+        let node = DetachedNode::start(&fixture, &node_id(1), None);
+        let _ = queue.wait_for_end(&run);
+        let state = fixture.state();
+        let count = |name: &str| std::fs::read_dir(state.join(name)).map_or(0, Iterator::count);
+        wait_until(SOON, "the sandbox is removed", || {
+            count("sandboxes/native") + count("workspaces") + count("ids") == 0
+        });
+        wait_until(SOON, "no shim goes on", || with_role(&state, "shim").is_empty());
+        node.stop();
+        let record = Record::of(&fixture, run.as_str());
+        record.assert_ended_once();
+        assert!(marks.starts() <= 1 && cgroups_of(&record.run).is_empty(), "after {after_ms} ms");
+        assert_eq!(record.outcome(), "succeeded", "killed after {after_ms} ms: {:#}", record.shown["outcome"]);
+        assert_eq!((record.messages(), marks.ends()), (vec!["one"], 1));
+        assert!(record.diff.contains("+more"), "{}", record.diff);
+    }
+}

@@ -1,0 +1,200 @@
+//! A backend, and a worker to talk to.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cofferdam_core::{
+    AgentEnd, AgentSetup, AttemptRef, FromWorker, Job, LimitsRule, Mode, Network, Policy, RunId, SandboxId,
+    ToWorker, WorkerExited, worker_line,
+};
+use cofferdam_e2e::{Fixture, binary};
+use cofferdam_runner::Home;
+use cofferdam_sandbox::{Attachment, Backend, Process, Sandbox, SandboxSpec, Workspace, host, native};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+
+/// Longer than anything may take on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What is different about a backend.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    pub(crate) mode: Mode,
+    /// A network that it can enforce.
+    pub(crate) network: Network,
+    make: fn(PathBuf) -> Arc<dyn Backend>,
+}
+
+pub(crate) const HOST: Kind = Kind {
+    mode: Mode::Host,
+    network: Network::Open,
+    make: |state| {
+        Arc::new(host::HostBackend::new(host::Options { state, binary: binary(), caller: caller() }))
+    },
+};
+
+pub(crate) const NATIVE: Kind = Kind {
+    mode: Mode::Native,
+    network: Network::None,
+    make: |state| {
+        let options = native::Options { state, binary: binary(), caller: caller(), without: Vec::new() };
+        Arc::new(native::NativeBackend::new(options))
+    },
+};
+
+fn caller() -> native::Caller {
+    let path = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from).into();
+    native::Caller { home: None, path, locale: Default::default() }
+}
+
+/// A backend with a state folder of its own.
+pub(crate) struct Stage {
+    pub(crate) fixture: Fixture,
+    pub(crate) kind: Kind,
+    pub(crate) backend: Arc<dyn Backend>,
+    home: Home,
+    attempt: AttemptRef,
+}
+
+impl Stage {
+    pub(crate) fn new(kind: Kind) -> Self {
+        let fixture = Fixture::without_repository();
+        let home = Home::open(&fixture.state()).expect("a state folder");
+        let backend = (kind.make)(home.root().to_owned());
+        // Control groups are named after sandboxes, and tests run side by side.
+        static STAGES: AtomicU64 = AtomicU64::new(1);
+        let number =
+            u128::from(std::process::id()) << 32 | u128::from(STAGES.fetch_add(1, Ordering::Relaxed));
+        let attempt = AttemptRef { run: RunId::new(cofferdam_runner::now_ms(), number), number: 1 };
+        Self { fixture, kind, backend, home, attempt }
+    }
+
+    /// What a process has that was started after the one that made the sandboxes had died.
+    pub(crate) fn backend_after_a_restart(&self) -> Arc<dyn Backend> {
+        (self.kind.make)(self.home.root().to_owned())
+    }
+
+    pub(crate) fn policy(&self) -> Policy {
+        Policy {
+            mode: self.kind.mode,
+            network: self.kind.network,
+            limits_rule: LimitsRule::BestEffort,
+            grace_ms: 200,
+            ..Policy::default()
+        }
+    }
+
+    pub(crate) fn id(&self) -> SandboxId {
+        SandboxId::of(&self.attempt)
+    }
+
+    pub(crate) fn spec(&self, policy: &Policy, attachment: Attachment) -> SandboxSpec {
+        let path = self.fixture.path("tree");
+        std::fs::create_dir_all(&path).expect("a workspace");
+        SandboxSpec {
+            id: self.id(),
+            policy: policy.clone(),
+            workspace: Workspace::Folder { path: path.canonicalize().expect("the workspace is there") },
+            companions: Vec::new(),
+            read_only: Vec::new(),
+            alias: None,
+            attachment,
+        }
+    }
+
+    /// A sandbox whose worker waits for a job.
+    pub(crate) async fn create(&self, policy: &Policy, attachment: Attachment) -> Box<dyn Sandbox> {
+        let spec = self.spec(policy, attachment);
+        self.backend.validate(policy).expect("the policy can be enforced");
+        self.backend.create(&spec).await.expect("the sandbox is made")
+    }
+
+    /// A detached sandbox in which a script runs.
+    pub(crate) async fn running(&self, policy: &Policy, script: &str) -> (Box<dyn Sandbox>, Talk) {
+        let sandbox = self.create(policy, Attachment::Detached).await;
+        let mut talk = Talk::to(&*sandbox).await;
+        self.give_job(&mut talk, &*sandbox, policy, script).await;
+        talk.until("agent.started").await;
+        (sandbox, talk)
+    }
+
+    pub(crate) async fn give_job(
+        &self,
+        talk: &mut Talk,
+        sandbox: &dyn Sandbox,
+        policy: &Policy,
+        script: &str,
+    ) {
+        let job = Job {
+            attempt: self.attempt.clone(),
+            agent: AgentSetup::Command { argv: vec!["/bin/sh".into(), "-c".into(), script.into()] },
+            working_directory: self.backend.working_directory(sandbox.layers()),
+            env: self.backend.base_env(),
+            walls: self.backend.wall_plan(sandbox.id(), policy, &[]),
+            probe_paths: Vec::new(),
+            output_bytes: policy.limits.output_bytes,
+            grace_ms: policy.grace_ms,
+        };
+        talk.send(&ToWorker::Job(Box::new(job))).await;
+        talk.send(&ToWorker::Start).await;
+    }
+}
+
+/// A worker's stdio.
+pub(crate) struct Talk {
+    stdin: std::pin::Pin<Box<dyn tokio::io::AsyncWrite + Send>>,
+    lines: Lines<BufReader<std::pin::Pin<Box<dyn tokio::io::AsyncRead + Send>>>>,
+}
+
+impl Talk {
+    pub(crate) async fn to(sandbox: &dyn Sandbox) -> Self {
+        let Process { stdin, stdout } = sandbox.attach().await.expect("the worker can be reached");
+        Self { stdin, lines: BufReader::new(stdout).lines() }
+    }
+
+    /// As every host does: a half-written line of a former one must not merge with ours.
+    pub(crate) async fn send(&mut self, line: &ToWorker) {
+        let text = format!("\n{}\n", serde_json::to_string(line).expect("a line is plain data"));
+        // A worker that has ended does not read, and says so by its output.
+        let _ = self.stdin.write_all(text.as_bytes()).await;
+    }
+
+    async fn next(&mut self) -> Option<FromWorker> {
+        let read = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
+        let line = read.expect("the worker says something, or ends").expect("its output can be read")?;
+        Some(FromWorker::parse(&line).expect("every line is the worker's"))
+    }
+
+    /// Waits for a line of this type.
+    pub(crate) async fn until(&mut self, line_type: &str) -> FromWorker {
+        loop {
+            let line = self.next().await.unwrap_or_else(|| panic!("it ended without {line_type}"));
+            if line.line_type == line_type {
+                return line;
+            }
+        }
+    }
+
+    /// Everything up to the end.
+    pub(crate) async fn rest(&mut self) -> Vec<FromWorker> {
+        let mut lines = Vec::new();
+        while let Some(line) = self.next().await {
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+/// What the agent printed.
+pub(crate) fn texts(lines: &[FromWorker]) -> Vec<&str> {
+    let said = lines.iter().filter(|line| line.line_type == "agent.message");
+    said.filter_map(|line| line.data["text"].as_str()).collect()
+}
+
+/// How the worker says that the agent ended.
+pub(crate) fn end_of(lines: &[FromWorker]) -> Option<AgentEnd> {
+    let last = lines.last().filter(|line| line.line_type == worker_line::EXITED)?;
+    let exited: WorkerExited = serde_json::from_value(last.data.clone()).expect("the last line is ours");
+    Some(exited.end)
+}
