@@ -1,5 +1,6 @@
 //! A queue and nodes that can be killed: how a service runs agents, without the service.
 
+use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -112,7 +113,11 @@ impl DetachedNode {
     pub fn start(fixture: &Fixture, id: &NodeId, failpoint: Option<&str>) -> Self {
         let mut command = Command::new(test_binary("detached-node"));
         command.args([fixture.state().as_os_str(), id.as_str().as_ref(), binary().as_os_str(), "2".as_ref()]);
-        command.env("HOME", fixture.home()).env_remove("COFFERDAM_FAILPOINT").stdin(Stdio::null());
+        command
+            .env("HOME", fixture.home())
+            .env_remove("COFFERDAM_FAILPOINT")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         command.envs(failpoint.map(|name| ("COFFERDAM_FAILPOINT", name)));
         Self { child: command.spawn().expect("the node can be started") }
     }
@@ -148,6 +153,9 @@ impl DetachedNode {
     /// # Panics
     /// If it does not end well.
     pub fn stop(mut self) {
+        // Before it listens, the signal would end it as it ends anybody.
+        let mut ready = [0; 1];
+        self.child.stdout.take().expect("stdout was piped").read_exact(&mut ready).expect("it gets ready");
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a child's id is positive");
         kill_process(pid, Signal::TERM).expect("the node is there");
         let status = self.child.wait().expect("a child can be waited for");

@@ -29,7 +29,12 @@ fn a_node_killed_at_any_moment_of_the_start_loses_nothing() {
         let record = Record::of(&fixture, run.as_str());
         record.assert_ended_once();
         assert!(marks.starts() <= 1 && cgroups_of(&record.run).is_empty(), "after {after_ms} ms");
-        assert_eq!(record.outcome(), "succeeded", "killed after {after_ms} ms: {:#}", record.shown["outcome"]);
+        assert_eq!(
+            record.outcome(),
+            "succeeded",
+            "killed after {after_ms} ms: {:#}",
+            record.shown["outcome"]
+        );
         assert_eq!((record.messages(), marks.ends()), (vec!["one"], 1));
         assert!(record.diff.contains("+more"), "{}", record.diff);
     }

@@ -163,7 +163,8 @@ impl Backend for NativeBackend {
             landlock_writable: (!self.is_without("landlock")).then_some(writable),
             open_files: (!self.is_without("limits:files")).then_some(policy.limits.open_files),
             // A cgroup counts exactly; without one this counts within the sandbox's user namespace.
-            processes: held_by_nobody.then_some(limits_of(policy).pids),
+            processes: (held_by_nobody && !self.is_without("limits:cgroup"))
+                .then_some(limits_of(policy).pids),
             file_bytes: Some(policy.limits.workspace_bytes),
         }
     }

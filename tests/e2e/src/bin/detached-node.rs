@@ -30,6 +30,7 @@ async fn main() -> anyhow::Result<()> {
     })?;
     let (stop, stopped) = watch::channel(false);
     let mut terminate = signal(SignalKind::terminate())?;
+    println!("ready");
     tokio::spawn(async move {
         terminate.recv().await;
         stop.send_replace(true);
