@@ -15,7 +15,6 @@ macro_rules! on_every_backend {
     };
     (@each $backend:ident, $kind:expr, $($name:ident $stage:ident $body:block)+) => {
         mod $backend {
-            #[allow(unused_imports, reason = "one body serves every backend")]
             use super::*;
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {

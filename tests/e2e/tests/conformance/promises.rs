@@ -28,7 +28,7 @@ on_every_backend! {
         let id = made.id().clone();
         drop((made, talk));
         let backend = stage.backend_after_a_restart();
-        assert_eq!(backend.list().await.unwrap(), [id.clone()]);
+        assert_eq!(backend.list().await.unwrap(), std::slice::from_ref(&id));
         let sandbox = backend.open(&id).await.unwrap();
         let seen = Talk::to(&*sandbox).await.rest().await;
         assert_eq!((texts(&seen), end_of(&seen)), (vec!["one", "two"], Some(AgentEnd::Exited { code: 0 })));
