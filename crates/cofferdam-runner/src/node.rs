@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use cofferdam_core::{Mode, NodeId};
 use cofferdam_sandbox::{Attachment, Backend};
-use cofferdam_store::Store;
+use cofferdam_store::{Store, WakeListener};
 use rustix::fs::{FlockOperation, flock};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::home::Home;
 
@@ -41,19 +44,21 @@ pub struct Node {
     pub(crate) backends: BTreeMap<Mode, Arc<dyn Backend>>,
     pub(crate) attachment: Attachment,
     pub(crate) env: EnvLookup,
+    /// Changes with every wake. A hint: whoever misses it polls.
+    pub(crate) wakes: watch::Receiver<u64>,
+    waking: Option<JoinHandle<()>>,
     /// Locked as long as this process lives; the kernel unlocks it however the process ends.
     _lock: File,
 }
 
 impl Node {
-    /// Registers this process as a node.
+    /// Registers this process as a node. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// If another living process has the same name, or the state folder cannot be written.
     pub fn register(options: NodeOptions) -> io::Result<Self> {
-        let path = lock_path(&options.home, &options.id);
-        let lock = File::options().create(true).truncate(false).write(true).open(path)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        let lock = lock(&lock_path(&options.home, &options.id))?;
+        let (wakes, waking) = listen(&options.home, &options.id);
         Ok(Self {
             id: options.id,
             home: options.home,
@@ -61,6 +66,8 @@ impl Node {
             backends: options.backends.into_iter().map(|backend| (backend.mode(), backend)).collect(),
             attachment: options.attachment,
             env: options.env,
+            wakes,
+            waking,
             _lock: lock,
         })
     }
@@ -86,8 +93,35 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        if let Some(waking) = &self.waking {
+            waking.abort();
+        }
         let _ = fs::remove_file(lock_path(&self.home, &self.id));
     }
+}
+
+/// Takes the lock. Somebody who found it free may have removed the file between its opening and its locking;
+/// a lock on a file that has no name any more would make a living node look dead.
+fn lock(path: &Path) -> io::Result<File> {
+    loop {
+        let lock = File::options().create(true).truncate(false).write(true).open(path)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        if path.metadata().is_ok_and(|named| named.ino() == lock.metadata().map_or(0, |held| held.ino())) {
+            return Ok(lock);
+        }
+    }
+}
+
+/// One socket per node, heard by all its attempts. Without it everybody polls.
+fn listen(home: &Home, id: &NodeId) -> (watch::Receiver<u64>, Option<JoinHandle<()>>) {
+    let (sender, wakes) = watch::channel(0);
+    let Ok(listener) = WakeListener::register(&home.nodes(), id) else { return (wakes, None) };
+    let waking = tokio::spawn(async move {
+        while listener.wait().await.is_ok() {
+            sender.send_modify(|count| *count += 1);
+        }
+    });
+    (wakes, Some(waking))
 }
 
 fn lock_path(home: &Home, id: &NodeId) -> PathBuf {

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cofferdam_core::{Mode, OutsideSeal, Policy, SandboxExit, SandboxId, WallPlan};
+use cofferdam_core::{Mode, NodeId, OutsideSeal, Policy, SandboxExit, SandboxId, WallPlan};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -54,7 +54,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// [`OpenError`] if the record of them cannot be read.
-    async fn list(&self) -> Result<Vec<SandboxId>, OpenError>;
+    async fn list(&self) -> Result<Vec<Listed>, OpenError>;
 
     /// A sandbox that was made earlier, by this process or by a former one.
     ///
@@ -179,6 +179,15 @@ pub enum Workspace {
     },
 }
 
+/// A sandbox that has left something on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Which.
+    pub id: SandboxId,
+    /// The node that made it; `None` if it did not get as far as recording that.
+    pub node: Option<NodeId>,
+}
+
 /// A folder beside the workspace that is shown at its own path and written through an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Companion {
@@ -210,6 +219,8 @@ pub enum Layers {
 pub struct SandboxSpec {
     /// Its name.
     pub id: SandboxId,
+    /// The node that makes it, and alone may remove it while it lives.
+    pub node: NodeId,
     /// What it enforces.
     pub policy: Policy,
     /// The repository.

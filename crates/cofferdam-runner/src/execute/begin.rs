@@ -111,6 +111,7 @@ async fn prepare(attempt: &mut Attempt<'_>) -> Result<Prepared, Stop> {
 fn spec(attempt: &Attempt<'_>, prepared: &Prepared) -> SandboxSpec {
     SandboxSpec {
         id: attempt.sandbox_id(),
+        node: attempt.node.id.clone(),
         policy: attempt.claimed.request.policy.clone(),
         workspace: prepared.workspace.clone(),
         companions: prepared.companions.clone(),

@@ -71,6 +71,7 @@ fn prepare(
         without: options.without.clone(),
     };
     let shim = ShimPlan {
+        node: spec.node.clone(),
         inner: Inner::Native,
         attached: spec.attachment == Attachment::Attached,
         timeout_ms: policy.timeout_ms,

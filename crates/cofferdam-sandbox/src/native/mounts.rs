@@ -53,14 +53,14 @@ fn open_bind(
     if source.starts_with("/dev") {
         set &= !libc::MOUNT_ATTR_NODEV;
     }
-    let map = match (owner, ids) {
-        (Some(owner), Some(ids)) => Some(id_map::namespace(owner, ids)?),
-        _ => None,
-    };
-    let depth = if map.is_some() { Depth::One } else { Depth::Recursive };
-    let attributes =
-        MountAttributes { set, propagation: libc::MS_PRIVATE, id_map: map.as_ref().map(AsFd::as_fd) };
-    set_mount_attributes(&tree, depth, &attributes)?;
+    // Every mount below is closed too; owners are shifted at the top alone, since not every file system can.
+    let attributes = MountAttributes { set, propagation: libc::MS_PRIVATE, id_map: None };
+    set_mount_attributes(&tree, Depth::Recursive, &attributes)?;
+    if let (Some(owner), Some(ids)) = (owner, ids) {
+        let map = id_map::namespace(owner, ids)?;
+        let attributes = MountAttributes { id_map: Some(map.as_fd()), ..MountAttributes::default() };
+        set_mount_attributes(&tree, Depth::One, &attributes)?;
+    }
     Ok(tree)
 }
 
