@@ -142,6 +142,8 @@ pub enum ToolAccess {
     ReadCaller,
     /// Read what the agent has written.
     ReadAgent,
+    /// Read what was made for this attempt alone, and given to nobody.
+    ReadOwn,
     /// Write.
     Write,
 }
@@ -274,6 +276,15 @@ pub enum CreateError {
     /// This machine does not allow it; trying again will not help.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The file systems of the workspace or of the state folder cannot be layered. A copy can be used instead,
+    /// and is sealed just as well.
+    #[error("the workspace of sandbox {id} cannot be an overlay: {message}")]
+    NoOverlay {
+        /// Which.
+        id: SandboxId,
+        /// What the kernel said.
+        message: String,
+    },
     /// The disk is full.
     #[error("no space left for the sandbox {id}")]
     DiskFull {

@@ -145,14 +145,14 @@ async fn run_collector(
 ) -> Result<(), KeepError> {
     let mut shown = Shown { backend, folders: Vec::new() };
     let job = CollectJob {
-        lower: job.lower.iter().map(|path| shown.show("lower", path, ToolAccess::ReadCaller)).collect(),
+        lower: job.lower.iter().map(|path| shown.show("lower", path, base_access(&job.written))).collect(),
         written: match &job.written {
             Written::Upper { path } => {
                 Written::Upper { path: shown.show("written", path, ToolAccess::ReadAgent) }
             }
             Written::Tree { path, manifest } => Written::Tree {
                 path: shown.show("written", path, ToolAccess::ReadAgent),
-                manifest: shown.show_file("manifest", manifest.as_ref()),
+                manifest: manifest.as_ref().map(|path| shown.show("manifest", path, ToolAccess::ReadOwn)),
             },
         },
         index: shown.show_file("index", job.index.as_ref()),
@@ -169,6 +169,14 @@ async fn run_collector(
         Some(0) => Ok(()),
         Some(code) => Err(KeepError::Collector(format!("{} (status {code})", output.message))),
         None => Err(KeepError::Collector(output.message)),
+    }
+}
+
+/// Below an overlay is the caller's own repository; what a copy is compared with was made for it.
+fn base_access(written: &Written) -> ToolAccess {
+    match written {
+        Written::Upper { .. } => ToolAccess::ReadCaller,
+        Written::Tree { .. } => ToolAccess::ReadOwn,
     }
 }
 

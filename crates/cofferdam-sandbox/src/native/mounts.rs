@@ -59,9 +59,18 @@ fn open_bind(
     if let (Some(owner), Some(ids)) = (owner, ids) {
         let map = id_map::namespace(owner, ids)?;
         let attributes = MountAttributes { id_map: Some(map.as_fd()), ..MountAttributes::default() };
-        set_mount_attributes(&tree, Depth::One, &attributes)?;
+        match set_mount_attributes(&tree, Depth::One, &attributes) {
+            // Without a shift fewer files can be read, never more; what must be written cannot do without.
+            Err(error) if access == Access::ReadOnly && is_unsupported(&error) => {}
+            shifted => shifted?,
+        }
     }
     Ok(tree)
+}
+
+/// Whether a file system cannot shift owners: each has to learn it, and old kernels know it of few.
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP))
 }
 
 /// A copy of the mount at `source` and, since a kernel refuses to uncover what a mount hides, of all
