@@ -25,7 +25,7 @@ impl Create {
         // The caller's own home is given, so that their toolchains are mounted as in a run of theirs.
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let caller = Caller { home, ..Caller::default() };
-        let options = Options { state: user.folder().join("library"), binary: binary.to_owned(), caller };
+        let options = Options::new(user.folder().join("library"), binary.to_owned(), caller);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         Ok(Self {
             runtime,
