@@ -95,11 +95,16 @@ pub(crate) async fn keep(
     let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()))?;
     let git = find_git((node.env)("PATH").as_deref());
     let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
-    run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
-    let collected: Collected = serde_json::from_slice(&read_answer(&scratch, CollectJob::ANSWER)?)
-        .map_err(|error| KeepError::Collector(error.to_string()))?;
     let diff = folder.join("diff.patch");
-    copy_answer(&scratch, CollectJob::PATCH, &diff)?;
+    let collected = if is_untouched(&job)? {
+        write_durably(&diff, b"")?;
+        Collected::default()
+    } else {
+        run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
+        copy_answer(&scratch, CollectJob::PATCH, &diff)?;
+        serde_json::from_slice(&read_answer(&scratch, CollectJob::ANSWER)?)
+            .map_err(|error| KeepError::Collector(error.to_string()))?
+    };
     let summary = folder.join("summary.json");
     let content = json!({ "collected": collected, "warnings": warnings_of(&collected, &handover.warnings) });
     write_durably(&summary, content.to_string().as_bytes())?;
@@ -135,6 +140,15 @@ fn warnings_of(collected: &Collected, prepared: &[String]) -> Vec<String> {
         warnings.push(format!("not in the diff: {count} ignored files, such as {sample}"));
     }
     warnings
+}
+
+/// Whether the agent wrote nothing at all to its layer: then there is nothing to collect, and no sandbox
+/// has to be made for it. Only the listing is read, so nothing that an agent could leave there matters.
+fn is_untouched(job: &CollectJob) -> io::Result<bool> {
+    match &job.written {
+        Written::Upper { path } => Ok(fs::read_dir(path)?.next().is_none()),
+        Written::Tree { .. } => Ok(false),
+    }
 }
 
 async fn run_collector(

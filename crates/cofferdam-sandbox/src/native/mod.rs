@@ -48,6 +48,20 @@ pub struct Options {
     pub without: Vec<String>,
 }
 
+impl Options {
+    /// Options with every wall.
+    #[must_use]
+    pub fn new(state: PathBuf, binary: PathBuf, caller: Caller) -> Self {
+        Self {
+            state,
+            binary,
+            caller,
+            #[cfg(feature = "failpoints")]
+            without: Vec::new(),
+        }
+    }
+}
+
 /// Makes sandboxes out of Linux namespaces.
 pub struct NativeBackend {
     options: Options,
