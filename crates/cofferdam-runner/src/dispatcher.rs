@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cofferdam_core::RunId;
-use cofferdam_store::{Claimed, LiveRun, WakeListener};
+use cofferdam_store::{Claimed, LiveRun};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -40,23 +40,18 @@ impl Dispatcher {
     /// # Errors
     /// [`ExecuteError`] if the record cannot be read at all.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), ExecuteError> {
-        let wakes = WakeListener::register(&self.node.home().nodes(), self.node.id()).ok();
+        let mut wakes = self.node.wakes.clone();
+        let mut wakes_open = true;
         self.sweep().await?;
         let mut sweeps = tokio::time::interval(SWEEP_EVERY);
         sweeps.tick().await;
         loop {
             self.fill().await?;
-            let woken = async {
-                match &wakes {
-                    Some(wakes) => wakes.wait().await.unwrap_or(()),
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 _ = stop.wait_for(|stop| *stop) => return Ok(()),
                 Some(ended) = self.executing.join_next() => self.forget(ended),
                 _ = sweeps.tick() => self.sweep().await?,
-                () = woken => {}
+                changed = wakes.changed(), if wakes_open => wakes_open = changed.is_ok(),
                 () = tokio::time::sleep(POLL_EVERY) => {}
             }
         }

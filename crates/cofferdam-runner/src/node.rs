@@ -10,8 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cofferdam_core::{Mode, NodeId};
 use cofferdam_sandbox::{Attachment, Backend};
-use cofferdam_store::Store;
+use cofferdam_store::{Store, WakeListener};
 use rustix::fs::{FlockOperation, flock};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::home::Home;
 
@@ -42,17 +44,21 @@ pub struct Node {
     pub(crate) backends: BTreeMap<Mode, Arc<dyn Backend>>,
     pub(crate) attachment: Attachment,
     pub(crate) env: EnvLookup,
+    /// Changes with every wake. A hint: whoever misses it polls.
+    pub(crate) wakes: watch::Receiver<u64>,
+    waking: Option<JoinHandle<()>>,
     /// Locked as long as this process lives; the kernel unlocks it however the process ends.
     _lock: File,
 }
 
 impl Node {
-    /// Registers this process as a node.
+    /// Registers this process as a node. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// If another living process has the same name, or the state folder cannot be written.
     pub fn register(options: NodeOptions) -> io::Result<Self> {
-        let lock = take_lock(&lock_path(&options.home, &options.id))?;
+        let lock = lock(&lock_path(&options.home, &options.id))?;
+        let (wakes, waking) = listen(&options.home, &options.id);
         Ok(Self {
             id: options.id,
             home: options.home,
@@ -60,6 +66,8 @@ impl Node {
             backends: options.backends.into_iter().map(|backend| (backend.mode(), backend)).collect(),
             attachment: options.attachment,
             env: options.env,
+            wakes,
+            waking,
             _lock: lock,
         })
     }
@@ -85,8 +93,23 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        if let Some(waking) = &self.waking {
+            waking.abort();
+        }
         let _ = fs::remove_file(lock_path(&self.home, &self.id));
     }
+}
+
+/// One socket per node, heard by all its attempts. Without it everybody polls.
+fn listen(home: &Home, id: &NodeId) -> (watch::Receiver<u64>, Option<JoinHandle<()>>) {
+    let (sender, wakes) = watch::channel(0);
+    let Ok(listener) = WakeListener::register(&home.nodes(), id) else { return (wakes, None) };
+    let waking = tokio::spawn(async move {
+        while listener.wait().await.is_ok() {
+            sender.send_modify(|count| *count += 1);
+        }
+    });
+    (wakes, Some(waking))
 }
 
 fn lock_path(home: &Home, id: &NodeId) -> PathBuf {
@@ -95,7 +118,7 @@ fn lock_path(home: &Home, id: &NodeId) -> PathBuf {
 
 /// Locks a node's file. Whoever looks whether a node lives holds its lock for a moment, and whoever finds it
 /// dead removes the file: so this tries for a while, and makes sure that what it locked is still there.
-fn take_lock(path: &Path) -> io::Result<File> {
+fn lock(path: &Path) -> io::Result<File> {
     const TRIES: u32 = 100;
     for attempt in 0.. {
         let lock = File::options().create(true).truncate(false).write(true).open(path)?;

@@ -95,7 +95,17 @@ async fn remove_orphans(node: &Node) -> Result<Vec<SandboxId>, ExecuteError> {
     let mut found = Vec::new();
     for backend in node.backends.values() {
         match backend.list().await {
-            Ok(ids) => found.extend(ids.into_iter().map(|id| (Some(backend), id))),
+            // A node that lives removes its own, and may be doing so right now.
+            Ok(listed) => found.extend(
+                listed
+                    .into_iter()
+                    .filter(|one| {
+                        one.node
+                            .as_ref()
+                            .is_none_or(|owner| *owner == node.id || !is_alive(&node.home, owner))
+                    })
+                    .map(|one| (Some(backend), one.id)),
+            ),
             Err(error) => tracing::warn!(%error, "sandboxes could not be listed"),
         }
     }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cofferdam_core::{Mode, OutsideSeal, Policy, SandboxExit, SandboxId, WallPlan};
+use cofferdam_core::{Mode, NodeId, OutsideSeal, Policy, SandboxExit, SandboxId, WallPlan};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -54,7 +54,7 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// [`OpenError`] if the record of them cannot be read.
-    async fn list(&self) -> Result<Vec<SandboxId>, OpenError>;
+    async fn list(&self) -> Result<Vec<Listed>, OpenError>;
 
     /// A sandbox that was made earlier, by this process or by a former one.
     ///
@@ -142,6 +142,8 @@ pub enum ToolAccess {
     ReadCaller,
     /// Read what the agent has written.
     ReadAgent,
+    /// Read what was made for this attempt alone, and given to nobody.
+    ReadOwn,
     /// Write.
     Write,
 }
@@ -179,6 +181,15 @@ pub enum Workspace {
     },
 }
 
+/// A sandbox that has left something on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Which.
+    pub id: SandboxId,
+    /// The node that made it; `None` if it did not get as far as recording that.
+    pub node: Option<NodeId>,
+}
+
 /// A folder beside the workspace that is shown at its own path and written through an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Companion {
@@ -210,6 +221,8 @@ pub enum Layers {
 pub struct SandboxSpec {
     /// Its name.
     pub id: SandboxId,
+    /// The node that makes it, and alone may remove it while it lives.
+    pub node: NodeId,
     /// What it enforces.
     pub policy: Policy,
     /// The repository.
@@ -263,6 +276,15 @@ pub enum CreateError {
     /// This machine does not allow it; trying again will not help.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The file systems of the workspace or of the state folder cannot be layered. A copy can be used instead,
+    /// and is sealed just as well.
+    #[error("the workspace of sandbox {id} cannot be an overlay: {message}")]
+    NoOverlay {
+        /// Which.
+        id: SandboxId,
+        /// What the kernel said.
+        message: String,
+    },
     /// The disk is full.
     #[error("no space left for the sandbox {id}")]
     DiskFull {

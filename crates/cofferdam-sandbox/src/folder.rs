@@ -1,7 +1,7 @@
 //! The folder of one sandbox on the host: what is left of it when every process is gone.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,8 @@ impl Folder {
         Ok(leaving)
     }
 
-    fn leaving(&self) -> Self {
+    /// Where it is while it is being removed.
+    pub(crate) fn leaving(&self) -> Self {
         let path = self.path.with_file_name(format!("{REMOVING}{}", self.id));
         Self { id: self.id.clone(), path }
     }
@@ -114,8 +115,9 @@ impl Folder {
     /// Writes a record so that a reader sees all of it or nothing, also after a power cut.
     pub(crate) fn write<T: Serialize>(&self, record: Record, value: &T) -> io::Result<()> {
         let scratch = self.path.join(format!("{}.new", record.file()));
-        let file = fs::File::create(&scratch)?;
-        serde_json::to_writer(&file, value)?;
+        let mut file = fs::File::create(&scratch)?;
+        // In one piece: a serializer writes a token at a time, and a plan has thousands.
+        file.write_all(&serde_json::to_vec(value)?)?;
         if record.is_evidence() {
             file.sync_all()?;
         }

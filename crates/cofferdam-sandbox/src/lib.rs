@@ -19,8 +19,8 @@ mod start;
 mod tail;
 
 pub use backend::{
-    Attachment, Backend, Companion, CreateError, Finding, Layers, OpenError, Process, Refusal, Sandbox,
-    SandboxSpec, Severity, Tool, ToolAccess, ToolFolder, ToolOutput, Workspace,
+    Attachment, Backend, Companion, CreateError, Finding, Layers, Listed, OpenError, Process, Refusal,
+    Sandbox, SandboxSpec, Severity, Tool, ToolAccess, ToolFolder, ToolOutput, Workspace,
 };
 pub use remove::remove_tree;
 pub use shim::shim_main;

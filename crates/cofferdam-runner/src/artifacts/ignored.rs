@@ -31,6 +31,9 @@ pub(super) fn split_ignored(
     git_dir: &Path,
     touched: Vec<Touched>,
 ) -> io::Result<(Vec<Touched>, Vec<PathBuf>)> {
+    if touched.is_empty() {
+        return Ok((touched, Vec::new()));
+    }
     let rules = job.scratch.0.join("rules");
     fs::create_dir(&rules)?;
     let any_rules = copy_rules(lower, &touched, &rules)? | copy_exclude(job, git_dir)?;

@@ -96,11 +96,16 @@ pub(crate) async fn keep(
     let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()))?;
     let git = find_git((node.env)("PATH").as_deref());
     let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
-    run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
-    let collected: Collected = serde_json::from_slice(&read_answer(&scratch, CollectJob::ANSWER)?)
-        .map_err(|error| KeepError::Collector(error.to_string()))?;
     let diff = folder.join("diff.patch");
-    copy_answer(&scratch, CollectJob::PATCH, &diff)?;
+    let collected = if is_untouched(&job)? {
+        write_durably(&diff, b"")?;
+        Collected::default()
+    } else {
+        run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
+        copy_answer(&scratch, CollectJob::PATCH, &diff)?;
+        serde_json::from_slice(&read_answer(&scratch, CollectJob::ANSWER)?)
+            .map_err(|error| KeepError::Collector(error.to_string()))?
+    };
     failpoint("runner.diff");
     let summary = folder.join("summary.json");
     let content = json!({ "collected": collected, "warnings": warnings_of(&collected, &handover.warnings) });
@@ -140,6 +145,15 @@ fn warnings_of(collected: &Collected, prepared: &[String]) -> Vec<String> {
     warnings
 }
 
+/// Whether the agent wrote nothing at all to its layer: then there is nothing to collect, and no sandbox
+/// has to be made for it. Only the listing is read, so nothing that an agent could leave there matters.
+fn is_untouched(job: &CollectJob) -> io::Result<bool> {
+    match &job.written {
+        Written::Upper { path } => Ok(fs::read_dir(path)?.next().is_none()),
+        Written::Tree { .. } => Ok(false),
+    }
+}
+
 async fn run_collector(
     backend: &dyn Backend,
     id: &SandboxId,
@@ -148,14 +162,14 @@ async fn run_collector(
 ) -> Result<(), KeepError> {
     let mut shown = Shown { backend, folders: Vec::new() };
     let job = CollectJob {
-        lower: job.lower.iter().map(|path| shown.show("lower", path, ToolAccess::ReadCaller)).collect(),
+        lower: job.lower.iter().map(|path| shown.show("lower", path, base_access(&job.written))).collect(),
         written: match &job.written {
             Written::Upper { path } => {
                 Written::Upper { path: shown.show("written", path, ToolAccess::ReadAgent) }
             }
             Written::Tree { path, manifest } => Written::Tree {
                 path: shown.show("written", path, ToolAccess::ReadAgent),
-                manifest: shown.show_file("manifest", manifest.as_ref()),
+                manifest: manifest.as_ref().map(|path| shown.show("manifest", path, ToolAccess::ReadOwn)),
             },
         },
         index: shown.show_file("index", job.index.as_ref()),
@@ -172,6 +186,14 @@ async fn run_collector(
         Some(0) => Ok(()),
         Some(code) => Err(KeepError::Collector(format!("{} (status {code})", output.message))),
         None => Err(KeepError::Collector(output.message)),
+    }
+}
+
+/// Below an overlay is the caller's own repository; what a copy is compared with was made for it.
+fn base_access(written: &Written) -> ToolAccess {
+    match written {
+        Written::Upper { .. } => ToolAccess::ReadCaller,
+        Written::Tree { .. } => ToolAccess::ReadOwn,
     }
 }
 

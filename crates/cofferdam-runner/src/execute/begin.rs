@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cofferdam_core::{EventType, FailureClass, NewEvent, Outcome};
-use cofferdam_sandbox::{Backend, Layers, OpenError, Sandbox, SandboxSpec};
+use cofferdam_sandbox::{Backend, CreateError, Layers, OpenError, Sandbox, SandboxSpec};
 use cofferdam_store::{Claimed, failpoint};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::{Attempt, Entry, Stop};
 use crate::attached::{Cancel, Stage};
 use crate::node::{Node, now_ms};
-use crate::workspace::{self, Handover, Prepared};
+use crate::workspace::{self, Handover, Layering, Prepared};
 
 /// A sandbox whose worker runs, or has run.
 pub(super) struct Begun {
@@ -26,12 +26,11 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     {
         return Ok(begun);
     }
-    let prepared = prepare(attempt).await?;
+    let prepared = prepare(attempt, Layering::Overlay).await?;
     failpoint("runner.prepared");
     attempt.stage(Stage::Sealing);
     backend.validate(&attempt.claimed.request.policy)?;
-    let spec = spec(attempt, &prepared);
-    let sandbox = backend.create(&spec).await?;
+    let (spec, prepared, sandbox) = create(attempt, &**backend, prepared).await?;
     failpoint("runner.sandbox_created");
     let data = json!({
         "sandbox_id": spec.id,
@@ -44,6 +43,26 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     });
     attempt.append(vec![NewEvent::new(now_ms(), EventType::SandboxCreated, data)]).await?;
     Ok(Begun { sandbox, handover: Handover::of(&prepared) })
+}
+
+/// Makes the sandbox; where its workspace cannot be layered, with a copy.
+async fn create(
+    attempt: &mut Attempt<'_>,
+    backend: &dyn Backend,
+    prepared: Prepared,
+) -> Result<(SandboxSpec, Prepared, Box<dyn Sandbox>), Stop> {
+    let first = spec(attempt, &prepared);
+    match backend.create(&first).await {
+        Ok(sandbox) => Ok((first, prepared, sandbox)),
+        Err(CreateError::NoOverlay { message, .. }) => {
+            tracing::info!(sandbox.id = %first.id, %message, "copying the workspace: it cannot be layered");
+            let prepared = prepare(attempt, Layering::Copy).await?;
+            let second = spec(attempt, &prepared);
+            let sandbox = backend.create(&second).await?;
+            Ok((second, prepared, sandbox))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The sandbox of a former process. `None` if it never got as far as making one and saying so: then
@@ -89,7 +108,7 @@ pub(crate) async fn has_created(node: &Node, claimed: &Claimed) -> Result<bool, 
 }
 
 /// Prepares the workspace in a thread of its own, telling what it does. A cancel ends it at its next step.
-async fn prepare(attempt: &mut Attempt<'_>) -> Result<Prepared, Stop> {
+async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepared, Stop> {
     attempt.stage(Stage::Preparing(String::new()));
     let (tell, mut told) = mpsc::unbounded_channel();
     let home = attempt.node.home.clone();
@@ -102,7 +121,7 @@ async fn prepare(attempt: &mut Attempt<'_>) -> Result<Prepared, Stop> {
         };
         let is_cancelled = || *asked.borrow() != Cancel::No;
         let mut progress = workspace::Progress::new(&mut tell, &is_cancelled);
-        workspace::prepare(&home, &id, &request.source, &request.policy, &mut progress)
+        workspace::prepare(&home, &id, &request.source, &request.policy, layering, &mut progress)
     });
     let prepared = loop {
         tokio::select! {
@@ -122,6 +141,7 @@ async fn prepare(attempt: &mut Attempt<'_>) -> Result<Prepared, Stop> {
 fn spec(attempt: &Attempt<'_>, prepared: &Prepared) -> SandboxSpec {
     SandboxSpec {
         id: attempt.sandbox_id(),
+        node: attempt.node.id.clone(),
         policy: attempt.claimed.request.policy.clone(),
         workspace: prepared.workspace.clone(),
         companions: prepared.companions.clone(),

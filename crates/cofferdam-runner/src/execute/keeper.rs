@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cofferdam_store::{Lease, Store, WakeListener};
+use cofferdam_store::{Lease, Store};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -29,17 +29,16 @@ impl Keeper {
     pub(crate) fn start(node: &Node, lease: &Lease, terminal: watch::Receiver<Cancel>) -> Self {
         let (cancel_sender, cancel) = watch::channel(*terminal.borrow());
         let (lost_sender, lost) = watch::channel(false);
-        // Without a socket of its own it polls.
-        let wakes = WakeListener::register(&node.home.nodes(), &node.id).ok();
         let keeping = Keeping {
             store: node.store.clone(),
             lease: lease.clone(),
             terminal,
             cancel: cancel_sender,
             lost: lost_sender,
+            wakes: node.wakes.clone(),
             renew_at: Instant::now() + RENEW_EVERY,
         };
-        Self { task: tokio::spawn(keeping.run(wakes)), cancel, lost }
+        Self { task: tokio::spawn(keeping.run()), cancel, lost }
     }
 
     /// What has been asked for: at the terminal, through the store, or because the lease is lost.
@@ -64,22 +63,18 @@ struct Keeping {
     terminal: watch::Receiver<Cancel>,
     cancel: watch::Sender<Cancel>,
     lost: watch::Sender<bool>,
+    wakes: watch::Receiver<u64>,
     renew_at: Instant,
 }
 
 impl Keeping {
-    async fn run(mut self, wakes: Option<WakeListener>) {
+    async fn run(mut self) {
         let mut terminal_open = true;
+        let mut wakes_open = true;
         loop {
-            let woken = async {
-                match &wakes {
-                    Some(wakes) => wakes.wait().await.unwrap_or(()),
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 changed = self.terminal.changed(), if terminal_open => terminal_open = changed.is_ok(),
-                () = woken => {}
+                changed = self.wakes.changed(), if wakes_open => wakes_open = changed.is_ok(),
                 () = tokio::time::sleep(POLL_EVERY) => {}
             }
             self.look().await;

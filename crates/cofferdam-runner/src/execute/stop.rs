@@ -65,7 +65,7 @@ impl From<CreateError> for Stop {
                 with_causes(&error),
                 "free some space, or set COFFERDAM_HOME to a larger disk",
             )),
-            CreateError::Failed { .. } | CreateError::Deadline { .. } => {
+            CreateError::NoOverlay { .. } | CreateError::Failed { .. } | CreateError::Deadline { .. } => {
                 Self::outcome(Outcome::failed(FailureClass::Sandbox, with_causes(&error)))
             }
         }

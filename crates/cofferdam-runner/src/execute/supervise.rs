@@ -42,6 +42,7 @@ struct Supervised<'a> {
     batches: mpsc::Receiver<Vec<Line>>,
     worker: Option<AgentEnd>,
     refused: Option<Outcome>,
+    measured: bool,
     kill_at: Option<Instant>,
 }
 
@@ -60,13 +61,21 @@ pub(super) async fn supervise(
         batches: read(stdout),
         worker: None,
         refused: None,
+        measured: false,
         kill_at: None,
     };
     supervised.send(&ToWorker::Job(Box::new(job))).await;
     failpoint("runner.job_sent");
     supervised.follow(attempt).await?;
     let exit = begun.sandbox.wait().await?;
-    let Supervised { refused, worker, .. } = supervised;
+    let Supervised { refused, worker, measured, .. } = supervised;
+    let refused = match &worker {
+        // What was not measured is not sealed.
+        Some(AgentEnd::NotStarted { reason }) if !measured => {
+            Some(Outcome::failed(FailureClass::Seal, format!("the seal could not be measured: {reason}")))
+        }
+        _ => refused,
+    };
     let cancelled = *attempt.cancel.borrow() != Cancel::No;
     Ok(Ended { refused, worker, exit, cancelled })
 }
@@ -163,6 +172,7 @@ impl Supervised<'_> {
 
     /// Compares the seal with the policy. The agent starts only if nothing is missing.
     async fn judge(&mut self, attempt: &mut Attempt<'_>, inside: InsideSeal, seq: u64) -> Result<(), Stop> {
+        self.measured = true;
         let policy = attempt.claimed.request.policy.clone();
         let seal = Seal {
             mode: policy.mode,

@@ -1,7 +1,7 @@
 //! What was handed to the agent, kept so that an attempt can go on and be collected after a restart.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::SandboxId;
@@ -62,8 +62,9 @@ impl Handover {
     pub(super) fn store(&self, folder: &Path) -> Result<(), Error> {
         let path = folder.join(FILE);
         let write = || -> io::Result<()> {
-            let file = fs::File::create(&path)?;
-            serde_json::to_writer(&file, self)?;
+            let mut file = fs::File::create(&path)?;
+            // In one piece: a serializer writes a token at a time.
+            file.write_all(&serde_json::to_vec(self)?)?;
             file.sync_data()
         };
         write().map_err(|error| Error::writing(&path, error))

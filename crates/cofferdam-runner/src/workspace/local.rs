@@ -14,7 +14,7 @@ use super::mask::Matcher;
 use super::survey::{Owners, survey_owners, survey_tree};
 use super::veil::Veil;
 use super::view::{Placing, View};
-use super::{Base, Error, Prepared, Progress};
+use super::{Base, Error, Layering, Prepared, Progress};
 use crate::Home;
 use crate::raw_path::{RawPath, escape};
 
@@ -24,6 +24,7 @@ pub(super) fn prepare_local(
     own: &Path,
     root: &Path,
     policy: &Policy,
+    layering: Layering,
     progress: &mut Progress<'_>,
 ) -> Result<Prepared, Error> {
     let owners = Owners::of_this_process();
@@ -38,7 +39,8 @@ pub(super) fn prepare_local(
     // The state folder holds other runs, and an overlay cannot lie over its own upper layer.
     let home_below = home.root().strip_prefix(root).ok().map(Path::to_owned);
     survey.hidden.extend(home_below.clone());
-    let must_copy = policy.mode == Mode::Host || foreign.is_some() || home_below.is_some();
+    let refused = layering == Layering::Copy || policy.mode == Mode::Host;
+    let must_copy = refused || foreign.is_some() || home_below.is_some();
     let placing = if must_copy { Placing::Copy } else { Placing::Overlay };
     let view = View::of(root, &git, &survey, placing)?;
     let tree = Tree { own, root, git: &git, view: &view };

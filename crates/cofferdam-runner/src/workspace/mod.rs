@@ -91,6 +91,15 @@ pub fn list(home: &Home) -> Result<Vec<SandboxId>, Error> {
     Ok(names.filter_map(|name| name.to_str()?.parse().ok()).collect())
 }
 
+/// How the original is kept apart from what the agent writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layering {
+    /// As the lower layer of an overlay, unless it is known that this cannot work.
+    Overlay,
+    /// As a copy: an overlay was tried, and the kernel refused it.
+    Copy,
+}
+
 /// Prepares the workspace of a sandbox. Left-overs of an earlier try for the same sandbox are removed.
 ///
 /// # Errors
@@ -100,6 +109,7 @@ pub fn prepare(
     id: &SandboxId,
     source: &Source,
     policy: &Policy,
+    layering: Layering,
     progress: &mut Progress<'_>,
 ) -> Result<Prepared, Error> {
     remove(home, id)?;
@@ -107,9 +117,9 @@ pub fn prepare(
     make_folder(&own)?;
     let prepared = match source {
         Source::Empty => prepare_empty(&own),
-        Source::Local { path } => local::prepare_local(home, &own, path, policy, progress),
+        Source::Local { path } => local::prepare_local(home, &own, path, policy, layering, progress),
         Source::Git { url, reference } => checkout::checkout(home, url, reference.as_deref(), progress)
-            .and_then(|root| local::prepare_local(home, &own, &root, policy, progress))
+            .and_then(|root| local::prepare_local(home, &own, &root, policy, layering, progress))
             // Nothing was ever built at the checkout's path, so nothing can refer to it.
             .map(|prepared| Prepared { alias: None, ..prepared }),
     };

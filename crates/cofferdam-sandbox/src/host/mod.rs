@@ -12,11 +12,11 @@ use async_trait::async_trait;
 use cofferdam_core::{Mode, Network, OutsideSeal, Policy, SandboxId, WallPlan};
 
 use crate::backend::{
-    Attachment, Backend, CreateError, Finding, Layers, OpenError, Refusal, Sandbox, SandboxSpec, Tool,
-    ToolFolder, ToolOutput, Workspace,
+    Attachment, Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec,
+    Tool, ToolFolder, ToolOutput, Workspace,
 };
 use crate::folder::{Folder, Record};
-use crate::native::{Caller, NO_LIMITS, open_shim_sandbox};
+use crate::native::{Caller, NO_LIMITS, list_shim_sandboxes, open_shim_sandbox};
 use crate::shim::{Inner, ShimPlan};
 use crate::start::{discard, failed, run_command, start};
 
@@ -125,9 +125,8 @@ impl Backend for HostBackend {
         run_command(sandbox, command, tool.deadline).await
     }
 
-    async fn list(&self) -> Result<Vec<SandboxId>, OpenError> {
-        Folder::list(&self.sandboxes())
-            .map_err(|source| OpenError::Listing { path: self.sandboxes(), source })
+    async fn list(&self) -> Result<Vec<Listed>, OpenError> {
+        list_shim_sandboxes(&self.sandboxes())
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
@@ -145,6 +144,7 @@ fn prepare(folder: &Folder, spec: &SandboxSpec, layers: &Layers) -> io::Result<(
     };
     let Layers::Folder { path } = layers else { return Err(io::ErrorKind::InvalidInput.into()) };
     let shim = ShimPlan {
+        node: spec.node.clone(),
         inner: Inner::Host { outside },
         attached: spec.attachment == Attachment::Attached,
         timeout_ms: spec.policy.timeout_ms,

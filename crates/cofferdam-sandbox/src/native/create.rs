@@ -72,6 +72,7 @@ fn prepare(
         without: options.without.clone(),
     };
     let shim = ShimPlan {
+        node: spec.node.clone(),
         inner: Inner::Native,
         attached: spec.attachment == Attachment::Attached,
         timeout_ms: policy.timeout_ms,
@@ -169,7 +170,7 @@ fn overlay_root(spec: &SandboxSpec, number: usize) -> &Path {
 }
 
 /// Gives a folder that we made, and nobody else has written, to the agent.
-fn give(path: &Path, id: u32) -> io::Result<()> {
+pub(super) fn give(path: &Path, id: u32) -> io::Result<()> {
     lchown(path, Some(id), Some(id))?;
     if path.symlink_metadata()?.is_dir() {
         for entry in fs::read_dir(path)? {

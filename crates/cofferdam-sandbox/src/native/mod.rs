@@ -14,13 +14,13 @@ mod tool;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use cofferdam_core::{LimitsRule, Mode, MountAccess, Policy, SandboxId, WORKER_PIDS, WallPlan, inside};
 
 use crate::backend::{
-    Backend, CreateError, Finding, Layers, OpenError, Refusal, Sandbox, SandboxSpec, Severity, Tool,
+    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Severity, Tool,
     ToolFolder, ToolOutput, Workspace,
 };
 use crate::folder::{Folder, Record};
@@ -46,6 +46,20 @@ pub struct Options {
     /// Walls that a test takes away.
     #[cfg(feature = "failpoints")]
     pub without: Vec<String>,
+}
+
+impl Options {
+    /// Options with every wall.
+    #[must_use]
+    pub fn new(state: PathBuf, binary: PathBuf, caller: Caller) -> Self {
+        Self {
+            state,
+            binary,
+            caller,
+            #[cfg(feature = "failpoints")]
+            without: Vec::new(),
+        }
+    }
 }
 
 /// Makes sandboxes out of Linux namespaces.
@@ -196,17 +210,30 @@ impl Backend for NativeBackend {
         tool::run(&self.options, &folder, tool, &walls).await
     }
 
-    async fn list(&self) -> Result<Vec<SandboxId>, OpenError> {
-        let ids = Folder::list(&self.sandboxes())
-            .map_err(|source| OpenError::Listing { path: self.sandboxes(), source })?;
+    async fn list(&self) -> Result<Vec<Listed>, OpenError> {
+        let listed = list_shim_sandboxes(&self.sandboxes())?;
         // Marks of sandboxes that died before they had a folder, or whose removal was cut short.
-        let _ = ids::release_lost(&self.options.state.join("ids"), |id| ids.contains(id));
-        Ok(ids)
+        let exists = |id: &SandboxId| Folder::new(&self.sandboxes(), id).exists();
+        let _ = ids::release_lost(&self.options.state.join("ids"), exists);
+        Ok(listed)
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
         open_shim_sandbox(&Folder::new(&self.sandboxes(), id))
     }
+}
+
+/// The sandboxes below a folder, with who made them.
+pub(crate) fn list_shim_sandboxes(parent: &Path) -> Result<Vec<Listed>, OpenError> {
+    let ids =
+        Folder::list(parent).map_err(|source| OpenError::Listing { path: parent.to_owned(), source })?;
+    let listed = |id: SandboxId| {
+        let folder = Folder::new(parent, &id);
+        let read = |folder: &Folder| folder.read(Record::Shim).ok().flatten();
+        let plan: Option<ShimPlan> = read(&folder).or_else(|| read(&folder.leaving()));
+        Listed { id, node: plan.map(|plan| plan.node) }
+    };
+    Ok(ids.into_iter().map(listed).collect())
 }
 
 /// Opens a sandbox by its folder.

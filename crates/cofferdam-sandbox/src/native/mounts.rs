@@ -53,15 +53,24 @@ fn open_bind(
     if source.starts_with("/dev") {
         set &= !libc::MOUNT_ATTR_NODEV;
     }
-    let map = match (owner, ids) {
-        (Some(owner), Some(ids)) => Some(id_map::namespace(owner, ids)?),
-        _ => None,
-    };
-    let depth = if map.is_some() { Depth::One } else { Depth::Recursive };
-    let attributes =
-        MountAttributes { set, propagation: libc::MS_PRIVATE, id_map: map.as_ref().map(AsFd::as_fd) };
-    set_mount_attributes(&tree, depth, &attributes)?;
+    // Every mount below is closed too; owners are shifted at the top alone, since not every file system can.
+    let attributes = MountAttributes { set, propagation: libc::MS_PRIVATE, id_map: None };
+    set_mount_attributes(&tree, Depth::Recursive, &attributes)?;
+    if let (Some(owner), Some(ids)) = (owner, ids) {
+        let map = id_map::namespace(owner, ids)?;
+        let attributes = MountAttributes { id_map: Some(map.as_fd()), ..MountAttributes::default() };
+        match set_mount_attributes(&tree, Depth::One, &attributes) {
+            // Without a shift fewer files can be read, never more; what must be written cannot do without.
+            Err(error) if access == Access::ReadOnly && is_unsupported(&error) => {}
+            shifted => shifted?,
+        }
+    }
     Ok(tree)
+}
+
+/// Whether a file system cannot shift owners: each has to learn it, and old kernels know it of few.
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP))
 }
 
 /// A copy of the mount at `source` and, since a kernel refuses to uncover what a mount hides, of all

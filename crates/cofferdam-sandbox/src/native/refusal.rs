@@ -4,7 +4,7 @@ use std::fs;
 
 use cofferdam_core::SandboxId;
 
-use super::launcher::{CREATE_NAMESPACES, LaunchError};
+use super::launcher::{CREATE_NAMESPACES, LaunchError, OVERLAY};
 use crate::backend::{CreateError, Refusal};
 
 /// What the kernel lacks altogether, found without trying.
@@ -55,6 +55,12 @@ pub(crate) fn explain(id: &SandboxId, error: &LaunchError) -> CreateError {
             problem: format!("this machine does not let us make namespaces ({})", error.message),
             remedy: namespace_remedy(),
         });
+    }
+    // An owner that cannot be shifted, a layer on a network file system, an upper layer on an overlay.
+    let unsupported =
+        matches!(error.errno, Some(libc::EINVAL | libc::EOPNOTSUPP | libc::EREMOTE | libc::ELOOP));
+    if unsupported && error.step.starts_with(OVERLAY) {
+        return CreateError::NoOverlay { id: id.clone(), message: error.message.clone() };
     }
     if denied
         && (error.step.starts_with("mount")

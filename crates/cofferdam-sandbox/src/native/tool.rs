@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::lchown;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::{Network, WallPlan, inside};
 
-use super::create::{bind, owner_of};
+use super::create::{bind, give, owner_of};
 use super::launcher::{LaunchStatus, NOT_LAUNCHED};
 use super::plan::{Access, Entry, LaunchPlan};
 use super::{Holder, Options, cgroup, end_cgroup, holder, limits_of, refusal, system};
@@ -76,9 +75,8 @@ fn plan(options: &Options, sandbox: &Folder, tool: &Tool, walls: &WallPlan) -> i
     entries.extend(system::entries(&system::Caller::default(), Network::None));
     entries.push(bind(&options.binary, inside::BINARY, Access::ReadOnly));
     for folder in &tool.folders {
-        if let (ToolAccess::Write, Some(ids)) = (folder.access, ids) {
-            let id = Some(ids.host(inside::UID));
-            lchown(&folder.source, id, id)?;
+        if let (ToolAccess::Write | ToolAccess::ReadOwn, Some(ids)) = (folder.access, ids) {
+            give(&folder.source, ids.host(inside::UID))?;
         }
         entries.push(entry(folder)?);
     }
@@ -104,7 +102,7 @@ fn entry(folder: &ToolFolder) -> io::Result<Entry> {
     let (source, target) = (folder.source.clone(), path(folder));
     let (access, owner) = match folder.access {
         ToolAccess::ReadCaller => (Access::ReadOnly, Some(owner_of(&source)?)),
-        ToolAccess::ReadAgent => (Access::ReadOnly, None),
+        ToolAccess::ReadAgent | ToolAccess::ReadOwn => (Access::ReadOnly, None),
         ToolAccess::Write => (Access::ReadWrite, None),
     };
     Ok(Entry::Bind { source, target, access, owner })

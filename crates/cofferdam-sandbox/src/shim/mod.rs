@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use cofferdam_core::{ExitCause, OutsideSeal, SandboxExit, ToWorker};
+use cofferdam_core::{ExitCause, NodeId, OutsideSeal, SandboxExit, ToWorker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, wait};
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,8 @@ pub(crate) enum Inner {
 /// What the shim is told to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ShimPlan {
+    /// Who made the sandbox.
+    pub(crate) node: NodeId,
     pub(crate) inner: Inner,
     /// Whether the sandbox ends when the shim's stdin does.
     pub(crate) attached: bool,

@@ -117,6 +117,7 @@ mod tests {
 
     fn watch(now: Instant) -> Watch {
         let plan = ShimPlan {
+            node: cofferdam_core::NodeId::new(1, 1),
             inner: Inner::Native,
             attached: true,
             timeout_ms: 1_000,

@@ -1,7 +1,8 @@
 //! Making, attaching, opening, listing, destroying, refusing.
 
 use cofferdam_core::{AgentEnd, ExitCause, Mode, Mount, MountAccess, Network};
-use cofferdam_sandbox::{Attachment, OpenError, Workspace};
+use cofferdam_e2e::node_id;
+use cofferdam_sandbox::{Attachment, Listed, OpenError, Workspace};
 
 use crate::on_every_backend;
 use crate::stage::{Talk, end_of, texts};
@@ -28,7 +29,8 @@ on_every_backend! {
         let id = made.id().clone();
         drop((made, talk));
         let backend = stage.backend_after_a_restart();
-        assert_eq!(backend.list().await.unwrap(), std::slice::from_ref(&id));
+        let listed = Listed { id: id.clone(), node: Some(node_id(1)) };
+        assert_eq!(backend.list().await.unwrap(), [listed]);
         let sandbox = backend.open(&id).await.unwrap();
         let seen = Talk::to(&*sandbox).await.rest().await;
         assert_eq!((texts(&seen), end_of(&seen)), (vec!["one", "two"], Some(AgentEnd::Exited { code: 0 })));

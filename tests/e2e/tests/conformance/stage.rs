@@ -9,7 +9,7 @@ use cofferdam_core::{
     AgentEnd, AgentSetup, AttemptRef, FromWorker, Job, LimitsRule, Mode, Network, Policy, RunId, SandboxId,
     ToWorker, WorkerExited, worker_line,
 };
-use cofferdam_e2e::{Fixture, binary};
+use cofferdam_e2e::{Fixture, binary, node_id};
 use cofferdam_runner::Home;
 use cofferdam_sandbox::{Attachment, Backend, Process, Sandbox, SandboxSpec, Workspace, host, native};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
@@ -100,6 +100,7 @@ impl Stage {
             read_only: Vec::new(),
             alias: None,
             attachment,
+            node: node_id(1),
         }
     }
 

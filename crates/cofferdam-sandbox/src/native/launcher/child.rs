@@ -15,7 +15,7 @@ use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, Gid, Uid, capabilities, set_capabilities,
 };
 
-use super::{LaunchError, Step};
+use super::{LaunchError, OVERLAY, Step};
 use crate::native::plan::{Entry, LaunchPlan};
 use crate::native::{mounts, sys};
 
@@ -139,7 +139,7 @@ pub(super) fn describe(entry: &Entry) -> String {
         Entry::Bind { source, .. } => format!("mount {}", source.display()),
         Entry::Overlay { layers, .. } => {
             let lowest = layers.last().map(|path| path.display().to_string()).unwrap_or_default();
-            format!("mount an overlay of {lowest}")
+            format!("{OVERLAY}{lowest}")
         }
         Entry::Proc { .. } => "mount proc".to_owned(),
         Entry::Devices => "make the devices".to_owned(),

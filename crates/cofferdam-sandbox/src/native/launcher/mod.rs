@@ -129,6 +129,9 @@ fn launch(folder: &Path, shim: i32) -> Result<Pid, LaunchError> {
 /// The step whose failure means that this machine forbids sandboxes.
 pub(crate) const CREATE_NAMESPACES: &str = "create namespaces";
 
+/// How a step that mounts an overlay begins.
+pub(crate) const OVERLAY: &str = "mount an overlay of ";
+
 fn missing(step: &str) -> LaunchError {
     LaunchError::new(step, &io::Error::from(io::ErrorKind::NotFound))
 }

@@ -19,6 +19,8 @@ const LINE_WIDTH: usize = 200;
 /// Watches one run.
 pub(crate) struct Watcher {
     bar: Option<ProgressBar>,
+    /// Whether each of the agent's lines is shown as it comes: where there is no line to draw over.
+    echo: bool,
     stage: String,
     tail: VecDeque<String>,
     usage: Option<Value>,
@@ -35,12 +37,12 @@ impl Watcher {
             bar.enable_steady_tick(Duration::from_millis(120));
             bar
         });
-        Self { bar, ..Self::silent() }
+        Self { echo: bar.is_none(), bar, ..Self::silent() }
     }
 
     /// A watcher that shows nothing and only remembers.
     fn silent() -> Self {
-        Self { bar: None, stage: String::new(), tail: VecDeque::new(), usage: None }
+        Self { bar: None, echo: false, stage: String::new(), tail: VecDeque::new(), usage: None }
     }
 
     /// Where notices can be said meanwhile.
@@ -63,9 +65,9 @@ impl Watcher {
         }
     }
 
-    /// The agent's last lines.
+    /// The agent's last lines, unless they were shown already.
     pub(crate) fn tail(&self) -> impl Iterator<Item = &str> {
-        self.tail.iter().map(String::as_str)
+        self.tail.iter().map(String::as_str).filter(|_| !self.echo)
     }
 
     /// Tokens and cost, as the agent last told them.
@@ -105,6 +107,9 @@ impl Watcher {
         }
         if let Some(bar) = &self.bar {
             bar.set_message(format!("{} · {line}", self.stage));
+        }
+        if self.echo && event.event_type != EventType::Log {
+            terminal::write_stderr(&format!("| {line}\n"));
         }
         if self.tail.len() == TAIL_LINES {
             self.tail.pop_front();

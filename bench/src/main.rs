@@ -1,0 +1,48 @@
+//! Benchmarks: ratios against named peers, measured side by side in one run.
+//!
+//! Absolute times say more about a machine than about us, so nothing here is a test; a target is a ratio to
+//! a peer that was measured in the same minute. `./dev bench NAME` builds the release binary first.
+
+mod start;
+mod stats;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+struct Cli {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// How fast a run starts and ends.
+    Start(StartArgs),
+}
+
+/// What `start` is told.
+#[derive(clap::Args)]
+struct StartArgs {
+    /// How often each of them is measured.
+    #[arg(long, default_value_t = 20)]
+    rounds: usize,
+    /// The release binary; found beside this one by default.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Where the numbers are written.
+    #[arg(long, default_value = "target/bench/start.json")]
+    output: PathBuf,
+    /// Exit with 1 if a target is missed.
+    #[arg(long)]
+    strict: bool,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    match Cli::parse().bench {
+        Bench::Start(args) => start::run(&args),
+    }
+}
