@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, ensure};
-use cofferdam_core::{AttemptRef, LimitsRule, Policy, RunId, SandboxId, worker_line};
+use cofferdam_core::{AttemptRef, LimitsRule, NodeId, Policy, RunId, SandboxId, worker_line};
 use cofferdam_sandbox::native::{Caller, NativeBackend, Options};
 use cofferdam_sandbox::{Attachment, Backend, SandboxSpec, Workspace};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -40,6 +40,7 @@ impl Create {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis();
         let run = RunId::new(u64::try_from(now)?, self.count);
         Ok(SandboxSpec {
+            node: NodeId::new(u64::try_from(now)?, self.count),
             id: SandboxId::of(&AttemptRef { run, number: 1 }),
             policy: Policy { limits_rule: LimitsRule::BestEffort, ..Policy::default() },
             workspace: Workspace::Overlay { layers: vec![self.repository.clone()] },
