@@ -108,7 +108,8 @@ fn a_file_that_cannot_be_read_is_named() {
         command = other;
     }
     fs::set_permissions(&closed, PermissionsExt::from_mode(0o000)).expect("its owner");
-    command.args(["run", "--json", "--", "true"]);
+    // An overlay does not read what the agent does not; host mode copies, so it has to.
+    command.args(["run", "--json", "--mode", "host", "--", "true"]);
     assert_failed(&Finished::of(command), 6, "failed/workspace", "closed");
 }
 
