@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use cofferdam_e2e::{Finished, Fixture, tree_of};
 
@@ -158,8 +159,10 @@ fn a_conflict_is_refused_and_nothing_is_changed() {
     let mount = format!("{}:rw", gate.display());
     let script = "echo inside > README.md; echo n > new; : > $GATE/ready; while [ ! -e $GATE/go ]; do sleep 0.05; done";
     let running = fixture.start(&["--apply", "--env", "GATE", "--mount", &mount], script);
+    let started = Instant::now();
     while !gate.join("ready").exists() {
-        std::thread::yield_now();
+        assert!(started.elapsed() < Duration::from_secs(60), "the program never came to its gate");
+        std::thread::sleep(Duration::from_millis(10));
     }
     fixture.write("README.md", "somebody else\n");
     let before = tree_of(&fixture.repository(), &[]);
