@@ -63,6 +63,9 @@ pub struct RunReport {
     pub transcript: Option<PathBuf>,
     /// What a person should know about the diff: files left out, a base that moved.
     pub warnings: Vec<String>,
+    /// Changed files that somebody else changed meanwhile. Their part of the diff starts from what that
+    /// somebody wrote and not from what the agent saw, so applying it would undo their work.
+    pub base_moved: Vec<String>,
     /// Wall clock from acceptance to the final state.
     pub duration_ms: u64,
 }
@@ -150,6 +153,7 @@ pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
     let last = |name: &str| {
         artifacts.iter().rfind(|a| a.name == name && a.attempt == record.attempts).map(|a| a.path.clone())
     };
+    let summary = crate::artifacts::read_summary(last(crate::artifacts::SUMMARY).as_deref());
     Ok(RunReport {
         run: run.clone(),
         state,
@@ -159,7 +163,8 @@ pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
         seal: record.seal,
         diff: last(crate::artifacts::DIFF),
         transcript: last(crate::artifacts::TRANSCRIPT),
-        warnings: crate::artifacts::warnings(last(crate::artifacts::SUMMARY).as_deref()),
+        warnings: summary.warnings,
+        base_moved: summary.base_moved,
         duration_ms: record
             .finished_at_ms
             .unwrap_or(record.updated_at_ms)

@@ -14,6 +14,7 @@ mod host_lines;
 mod input;
 mod launch;
 mod lines;
+mod merge;
 mod orphaned;
 mod output;
 mod probe;

@@ -7,6 +7,7 @@ use cofferdam_core::{MAX_EVENT_TEXT, worker_line};
 use serde_json::{Value, json};
 
 use crate::lines::{Piece, Splitter};
+use crate::merge::Merger;
 use crate::output::LineWriter;
 
 /// Whether the agent may go on printing.
@@ -22,6 +23,7 @@ pub(crate) struct Relay {
     adapter: Box<dyn Adapter + Send>,
     stdout: Splitter,
     stderr: Splitter,
+    merger: Merger,
     bytes_left: u64,
     allowance: Allowance,
 }
@@ -32,6 +34,7 @@ impl Relay {
             adapter,
             stdout: Splitter::new(MAX_EVENT_TEXT),
             stderr: Splitter::new(MAX_EVENT_TEXT),
+            merger: Merger::default(),
             bytes_left: output_bytes,
             allowance: Allowance::Left,
         }
@@ -49,9 +52,10 @@ impl Relay {
         }
         let fitting = usize::try_from(self.bytes_left).unwrap_or(usize::MAX).min(bytes.len());
         self.bytes_left -= fitting as u64;
-        let Self { adapter, stdout, stderr, .. } = self;
+        let Self { adapter, stdout, stderr, merger, .. } = self;
         let splitter = if stream == Stream::Stdout { stdout } else { stderr };
-        splitter.push(&bytes[..fitting], |piece| write(&mut **adapter, stream, piece, output))?;
+        splitter.push(&bytes[..fitting], |piece| write(&mut **adapter, merger, stream, piece, output))?;
+        merger.flush(output)?;
         if fitting < bytes.len() {
             self.end(Stream::Stdout, output)?;
             self.end(Stream::Stderr, output)?;
@@ -62,14 +66,16 @@ impl Relay {
 
     /// Passes on what is left of a stream that has no newline at its end.
     pub(crate) fn end<W: Write>(&mut self, stream: Stream, output: &mut LineWriter<W>) -> io::Result<()> {
-        let Self { adapter, stdout, stderr, .. } = self;
+        let Self { adapter, stdout, stderr, merger, .. } = self;
         let splitter = if stream == Stream::Stdout { stdout } else { stderr };
-        splitter.finish(|piece| write(&mut **adapter, stream, piece, output))
+        splitter.finish(|piece| write(&mut **adapter, merger, stream, piece, output))?;
+        merger.flush(output)
     }
 }
 
 fn write<W: Write>(
     adapter: &mut dyn Adapter,
+    merger: &mut Merger,
     stream: Stream,
     piece: Piece<'_>,
     output: &mut LineWriter<W>,
@@ -81,14 +87,14 @@ fn write<W: Write>(
             let mut data = exact_text(bytes);
             data.insert("stream".to_owned(), json!(stream));
             data.insert("last".to_owned(), Value::Bool(last));
-            return output.emit(worker_line::OUTPUT_REST, &data);
+            return merger.pass_on_alone(worker_line::OUTPUT_REST, &data, output);
         }
     };
     for mut parsed in adapter.parse(stream, line) {
         if cut && let Value::Object(data) = &mut parsed.data {
             data.insert("cut".to_owned(), Value::Bool(true));
         }
-        output.emit(parsed.event_type.as_str(), &parsed.data)?;
+        merger.pass_on(&parsed, output)?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::leftovers::leftovers;
@@ -164,6 +165,34 @@ impl Fixture {
         let mut command = self.command();
         command.args(run_arguments(flags, script));
         Running::of(command)
+    }
+
+    /// The events of a run, as `runs events --json` prints them.
+    ///
+    /// # Panics
+    /// If there is no such run.
+    #[must_use]
+    pub fn events(&self, run: &str) -> Vec<Value> {
+        let printed = self.cofferdam(["runs", "events", "--json", run]);
+        assert_eq!(printed.code, Some(0), "{}", printed.stderr);
+        let text = String::from_utf8(printed.stdout).expect("JSON is text");
+        text.lines().map(|line| serde_json::from_str(line).expect("a line is an event")).collect()
+    }
+
+    /// What the agent of a run printed on stdout, line by line.
+    #[must_use]
+    pub fn printed(&self, run: &str) -> Vec<String> {
+        let events = self.events(run);
+        let said = events.iter().filter(|event| event["type"] == "agent.message");
+        said.filter_map(|event| event["data"]["text"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// Puts a program that is built beside the tests into the repository.
+    ///
+    /// # Panics
+    /// If it was not built.
+    pub fn add_program(&self, name: &str) {
+        fs::copy(test_binary(name), self.repository().join(name)).expect("a copy of a program");
     }
 
     /// Leaves the look for leftovers out: for a test that ends in the middle of things on purpose.

@@ -119,14 +119,20 @@ pub(crate) async fn keep(
     Ok(Kept { collected })
 }
 
-/// What a person should know about a diff, from the summary that was kept with it.
+/// What a person should know about a diff.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Summary {
+    pub(crate) warnings: Vec<String>,
+    pub(crate) base_moved: Vec<String>,
+}
+
+/// Reads the summary that was kept with a diff.
 #[must_use]
-pub(crate) fn warnings(summary: Option<&Path>) -> Vec<String> {
-    let read = || -> Option<Vec<String>> {
-        let content: serde_json::Value = serde_json::from_slice(&fs::read(summary?).ok()?).ok()?;
-        serde_json::from_value(content.get("warnings")?.clone()).ok()
-    };
-    read().unwrap_or_default()
+pub(crate) fn read_summary(summary: Option<&Path>) -> Summary {
+    let content = summary.and_then(|path| fs::read(path).ok()).unwrap_or_default();
+    let content: serde_json::Value = serde_json::from_slice(&content).unwrap_or_default();
+    let texts = |value: &serde_json::Value| serde_json::from_value(value.clone()).unwrap_or_default();
+    Summary { warnings: texts(&content["warnings"]), base_moved: texts(&content["collected"]["base_moved"]) }
 }
 
 fn warnings_of(collected: &Collected, prepared: &[String]) -> Vec<String> {

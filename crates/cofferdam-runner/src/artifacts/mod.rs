@@ -19,4 +19,4 @@ pub use apply::{Applied, ApplyError, apply};
 pub use collect::{CollectError, collect, collector_main};
 pub use job::{Change, ChangedPath, CollectJob, Collected, Written};
 pub use keep::{DIFF, KeepError, SUMMARY, TRANSCRIPT};
-pub(crate) use keep::{keep, warnings};
+pub(crate) use keep::{keep, read_summary};

@@ -34,6 +34,9 @@ pub(crate) use refusal::explain;
 pub(crate) use sys::watch_descriptor;
 pub use system::Caller;
 
+/// By how much one file may pass the limit of all.
+const FILE_BYTES_OVER: u64 = 1 << 20;
+
 /// How a [`NativeBackend`] is set up.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -179,7 +182,9 @@ impl Backend for NativeBackend {
             // A cgroup counts exactly; without one this counts within the sandbox's user namespace.
             processes: (held_by_nobody && !self.is_without("limits:cgroup"))
                 .then_some(limits_of(policy).pids),
-            file_bytes: Some(policy.limits.workspace_bytes),
+            // A file may pass the limit by a little: otherwise the kernel would stop the writer exactly at
+            // the limit, and the shim would never see that it was broken.
+            file_bytes: Some(policy.limits.workspace_bytes.saturating_add(FILE_BYTES_OVER)),
         }
     }
 

@@ -44,6 +44,11 @@ impl DiskWatch {
         used > self.limit_bytes
     }
 
+    /// The same at the very end: what was written since the last look counts as well.
+    pub(super) fn is_over_at_the_end(&self) -> bool {
+        self.used_bytes() > self.limit_bytes
+    }
+
     fn used_bytes(&self) -> u64 {
         let open = |path: &PathBuf| {
             openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())

@@ -71,9 +71,10 @@ impl Watch {
         next.saturating_duration_since(now)
     }
 
-    /// Why the sandbox was ended, if it was the shim that ended it.
+    /// Why the sandbox was ended, if it was the shim that ended it; or which limit it had broken by then.
     pub(super) fn verdict(&self) -> Option<ExitCause> {
-        self.ending.map(|ending| ending.cause)
+        let over = || self.disk.is_over_at_the_end().then_some(ExitCause::Limit { hit: LimitHit::Disk });
+        self.ending.map(|ending| ending.cause).or_else(over)
     }
 
     pub(super) fn decide(&mut self, woken: &Woken, now: Instant, child: u32) -> Action {

@@ -1,6 +1,6 @@
 //! What this process can reach, without sending a packet.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use cofferdam_core::{InsideNetwork, Tried};
 use rustix::io::Errno;
@@ -8,14 +8,16 @@ use rustix::io::Errno;
 use crate::errno;
 
 /// Addresses of the documentation ranges: routed like any outside address, and nobody's.
-const OUTSIDE_V4: &str = "192.0.2.1:9";
-const OUTSIDE_V6: &str = "[2001:db8::1]:9";
+const OUTSIDE_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+const OUTSIDE_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+/// The discard service.
+const PORT: u16 = 9;
 
 pub(super) fn measure() -> InsideNetwork {
     InsideNetwork {
         interfaces: interfaces(),
-        ipv4: route("0.0.0.0:0", OUTSIDE_V4),
-        ipv6: route("[::]:0", OUTSIDE_V6),
+        ipv4: route(Ipv4Addr::UNSPECIFIED.into(), OUTSIDE_V4),
+        ipv6: route(Ipv6Addr::UNSPECIFIED.into(), OUTSIDE_V6),
     }
 }
 
@@ -32,9 +34,10 @@ fn interfaces() -> Vec<String> {
     }
 }
 
-/// Connecting a datagram socket asks the kernel for a route and sends nothing.
-fn route(from: &str, to: &str) -> Tried {
-    let to: SocketAddr = to.parse().expect("the documentation addresses are well formed");
+/// Connecting a datagram socket asks the kernel for a route and sends nothing. Addresses are never text here:
+/// text could be a name, and would link the resolver into a binary that must not have one.
+fn route(from: IpAddr, to: IpAddr) -> Tried {
+    let (from, to) = (SocketAddr::new(from, 0), SocketAddr::new(to, PORT));
     match UdpSocket::bind(from).and_then(|socket| socket.connect(to)) {
         Ok(()) => Tried::Worked,
         Err(error) => Tried::Refused(

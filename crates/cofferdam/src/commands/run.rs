@@ -43,7 +43,9 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
 
     let mut code = ExitCode::from(&finished.outcome);
     let applied = match (&accepted.apply_to, &finished.outcome, &finished.diff) {
-        (Some(repository), Outcome::Succeeded, Some(diff)) => Some(apply::apply(diff, repository).await),
+        (Some(repository), Outcome::Succeeded, Some(diff)) => {
+            Some(apply::apply(diff, repository, &finished.base_moved).await)
+        }
         _ => None,
     };
     if let Some(Err(failure)) = &applied {

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -89,7 +89,7 @@ fn done<T>(_: T) -> String {
 /// Connecting a datagram socket asks the kernel for a route and sends nothing. The address is reserved for
 /// documentation and belongs to nobody.
 fn connect_out() -> io::Result<()> {
-    UdpSocket::bind("0.0.0.0:0")?.connect("192.0.2.1:9")
+    UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?.connect((Ipv4Addr::new(192, 0, 2, 1), 9))
 }
 
 fn is_the_child(pid: &Path, targets: &Targets) -> bool {

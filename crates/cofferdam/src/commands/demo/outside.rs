@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -39,7 +39,7 @@ impl Outside {
         let root = folder.path().canonicalize()?;
         let before = sample::snapshot(&root.join("sample"))?;
         fs::write(root.join("secret"), SECRET)?;
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let own_pid = std::process::id();
         // A duration that nothing else sleeps for, so that the child is known by its command line.

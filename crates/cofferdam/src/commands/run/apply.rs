@@ -11,7 +11,15 @@ use crate::failure::{Failure, chain};
 ///
 /// # Errors
 /// [`ExitCode::Conflict`] if the repository is no longer as the agent saw it; nothing was changed then.
-pub(crate) async fn apply(patch: &Path, repository: &Path) -> Result<Applied, Failure> {
+pub(crate) async fn apply(
+    patch: &Path,
+    repository: &Path,
+    base_moved: &[String],
+) -> Result<Applied, Failure> {
+    // Git would find no conflict: the diff starts from what somebody else wrote, and would undo it.
+    if let Some(path) = base_moved.first() {
+        return Err(conflict(patch, &format!("somebody else changed {path} while the agent worked")));
+    }
     let (from, to) = (patch.to_owned(), repository.to_owned());
     let applied = tokio::task::spawn_blocking(move || artifacts::apply(&from, &to)).await;
     match applied {

@@ -101,7 +101,9 @@ impl Watcher {
 
     fn note_line(&mut self, event: &Event) {
         let Some(text) = event.data.get("text").and_then(Value::as_str) else { return };
-        let line = sanitize::short_line(text, LINE_WIDTH);
+        // An event of an agent that prints very much has many lines.
+        let last = text.trim_end().rsplit('\n').next().unwrap_or_default();
+        let line = sanitize::short_line(last, LINE_WIDTH);
         if line.is_empty() {
             return;
         }

@@ -101,6 +101,7 @@ mod tests {
             diff: None,
             transcript: None,
             warnings: vec!["the base moved: \x1b[2Ja.txt".to_owned()],
+            base_moved: Vec::new(),
             duration_ms: 4_210,
         }
     }

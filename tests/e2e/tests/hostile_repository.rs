@@ -1,0 +1,104 @@
+//! What a program plants in a repository never runs outside, and what a repository hides stays hidden.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use cofferdam_e2e::{Fixture, tree_of};
+
+/// Everything that git can be told to run, told to leave a canary.
+const PLANT: &str = r#"
+cat > evil.sh <<END
+#!/bin/sh
+echo "\$0" >> $CANARY/sang
+cat
+END
+chmod +x evil.sh; evil=$PWD/evil.sh
+for at in $evil $OUTSIDE/evil.sh; do
+  for hook in pre-commit post-checkout post-applypatch applypatch-msg reference-transaction post-index-change; do
+    cp evil.sh .git/hooks/$hook
+  done
+  git config core.fsmonitor $at; git config core.pager $at; git config core.editor $at
+  git config diff.external $at; git config diff.evil.textconv $at; git config diff.evil.command $at
+  git config filter.evil.clean $at; git config filter.evil.smudge $at; git config filter.evil.process $at
+  git config filter.evil.required true; git config core.attributesFile $PWD/.gitattributes
+done
+printf '* filter=evil diff=evil merge=evil\n' > .gitattributes
+mkdir -p .git/info; cp .gitattributes .git/info/attributes
+echo more >> README.md; mv src/main.txt src/moved.txt; printf 'x\0y' > new.bin
+rm -f $CANARY/sang
+"#;
+
+#[test]
+fn nothing_that_a_program_plants_runs_while_its_changes_are_collected_and_applied() {
+    let mut fixture = Fixture::new();
+    let canary = fixture.path("canary");
+    fs::create_dir(&canary).expect("a new folder");
+    fs::set_permissions(&canary, PermissionsExt::from_mode(0o777)).expect("its owner");
+    fixture.set_env("CANARY", canary.to_str().expect("a plain path"));
+    fixture.set_env("OUTSIDE", fixture.repository().to_str().expect("a plain path"));
+    let mount = format!("{}:rw", canary.display());
+    let flags = ["--env", "CANARY", "--env", "OUTSIDE", "--mount", &mount, "--apply"];
+    let finished = fixture.run(&flags, PLANT);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let sang = fs::read_to_string(canary.join("sang")).unwrap_or_default();
+    assert_eq!(sang, "", "ran outside");
+    let root = fixture.repository();
+    assert!(root.join("evil.sh").exists() && root.join("src/moved.txt").exists(), "it was applied");
+    assert!(!fixture.git(&["config", "--list"]).contains("evil"), ".git is not part of a diff");
+}
+
+#[test]
+fn secrets_are_hidden_unless_unmasked_and_credentials_are_stripped() {
+    let fixture = Fixture::new();
+    fixture.write(".env", "TOKEN=hunter2\n");
+    fixture.write(".env.example", "TOKEN=\n");
+    fixture.git(&["remote", "add", "origin", "https://me:swordfish@host.invalid/x.git"]);
+    let before = tree_of(&fixture.repository(), &[]);
+    let script = "cat .env.example; cat .env .git/config; git remote -v; exit 0";
+    let masked = fixture.run(&[], script);
+    let printed = fixture.printed(&masked.run_id()).join("\n");
+    assert!(printed.contains("TOKEN=") && !printed.contains("hunter2"), "{printed}");
+    assert!(printed.contains("host.invalid") && !printed.contains("swordfish"), "{printed}");
+    assert!(!masked.diff().contains(".env"), "{}", masked.diff());
+    let seal = masked.json()["seal"].to_string();
+    assert!(seal.contains(".env") && !masked.json().to_string().contains("hunter2"), "{seal}");
+
+    let unmasked = fixture.run(&["--unmask", ".env"], script);
+    let printed = fixture.printed(&unmasked.run_id()).join("\n");
+    assert!(printed.contains("hunter2") && !printed.contains("swordfish"), "{printed}");
+    assert!(before == tree_of(&fixture.repository(), &[]));
+}
+
+const COMMIT: &str = "git config user.name x; git config user.email x@localhost; git status --short; \
+                      echo more >> README.md; git commit -qam inside && git log --oneline | wc -l";
+
+#[test]
+fn a_linked_worktree_works() {
+    let fixture = Fixture::new();
+    let linked = fixture.path("linked");
+    fixture.git(&["worktree", "add", "--quiet", linked.to_str().expect("a plain path")]);
+    let before = (tree_of(&fixture.repository(), &[]), tree_of(&linked, &[]));
+    let finished = fixture.run(&["--repo", linked.to_str().expect("a plain path")], COMMIT);
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    assert_eq!(fixture.printed(&finished.run_id()), ["2"]);
+    assert!(finished.diff().contains("+more"), "{}", finished.diff());
+    assert!(before == (tree_of(&fixture.repository(), &[]), tree_of(&linked, &[])));
+}
+
+#[test]
+fn a_submodule_works() {
+    let fixture = Fixture::new();
+    let library = Fixture::new();
+    let address = library.repository();
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+    fixture.git(&[&add[..], &[address.to_str().expect("a plain path"), "lib"]].concat());
+    fixture.git(&["commit", "--quiet", "--message=submodule"]);
+    let before = tree_of(&fixture.repository(), &[]);
+    let script = format!("cd lib; {COMMIT}; cd ..; echo outer >> README.md; git diff --stat | cat");
+    let finished = fixture.run(&[], &script);
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    assert_eq!(fixture.printed(&finished.run_id())[0], "2");
+    let diff = finished.diff();
+    assert!(diff.contains("+more") && diff.contains("+outer") && diff.contains("lib/README.md"), "{diff}");
+    assert!(before == tree_of(&fixture.repository(), &[]));
+}
