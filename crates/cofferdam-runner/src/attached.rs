@@ -107,6 +107,7 @@ pub async fn run_attached(
             retries: Retries::AsAsked,
             watch: &mut *watch,
             cancel: cancel.clone(),
+            held: Vec::new(),
         };
         let after = execute(attempt).await?;
         if after.state.is_final() || !wait_for_retry(node, &run, after.not_before_ms, cancel.clone()).await? {

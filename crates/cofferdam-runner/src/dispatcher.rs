@@ -106,7 +106,15 @@ impl Dispatcher {
             let (_open, cancel) = watch::channel(Cancel::No);
             let mut nobody = |_: Progress| {};
             let retries = Retries::AsAsked;
-            let attempt = Attempt { node: &node, claimed, entry, retries, watch: &mut nobody, cancel };
+            let attempt = Attempt {
+                node: &node,
+                claimed,
+                entry,
+                retries,
+                watch: &mut nobody,
+                cancel,
+                held: Vec::new(),
+            };
             if let Err(error) = execute(attempt).await {
                 tracing::warn!(run.id = %run, %error, "an attempt was given up");
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use cofferdam_core::{FailureClass, Outcome, RunId, SandboxId};
-use cofferdam_store::{Claimed, Letter, LiveRun};
+use cofferdam_store::{Claimed, Left, Letter, LiveRun};
 use tokio::sync::watch;
 
 use crate::attached::{Cancel, Progress};
@@ -50,7 +50,7 @@ async fn end_reserved(node: &Node, run: &RunId) -> Result<Option<RunId>, Execute
     };
     let message = "the process that the run belonged to ended before the run started";
     let outcome = Outcome::failed(FailureClass::Lost, message);
-    node.store.finish(&claimed.lease, &outcome, Letter::Dead, &[], now_ms()).await?;
+    node.store.finish(&claimed.lease, &outcome, Letter::Dead, &Left::default(), now_ms()).await?;
     Ok(Some(run.clone()))
 }
 
@@ -63,7 +63,7 @@ async fn end_attached(node: &Node, live: &LiveRun) -> Result<Option<RunId>, Exec
     // Going on would start the agent, without its terminal. What is left of a sandbox goes with the sweep.
     if !has_created(node, &claimed).await? {
         let outcome = Outcome::failed(FailureClass::Lost, "the process that the run belonged to ended");
-        node.store.finish(&claimed.lease, &outcome, Letter::Dead, &[], now_ms()).await?;
+        node.store.finish(&claimed.lease, &outcome, Letter::Dead, &Left::default(), now_ms()).await?;
         return Ok(Some(run.clone()));
     }
     resume(node, claimed, Retries::Never).await?;
@@ -74,7 +74,16 @@ async fn end_attached(node: &Node, live: &LiveRun) -> Result<Option<RunId>, Exec
 pub(crate) async fn resume(node: &Node, claimed: Claimed, retries: Retries) -> Result<(), ExecuteError> {
     let (_open, cancel) = watch::channel(Cancel::No);
     let mut nobody = |_: Progress| {};
-    execute(Attempt { node, claimed, entry: Entry::Adopted, retries, watch: &mut nobody, cancel }).await?;
+    execute(Attempt {
+        node,
+        claimed,
+        entry: Entry::Adopted,
+        retries,
+        watch: &mut nobody,
+        cancel,
+        held: Vec::new(),
+    })
+    .await?;
     Ok(())
 }
 

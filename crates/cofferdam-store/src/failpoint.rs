@@ -13,7 +13,6 @@ pub const FAILPOINTS: &[&str] = &[
     "store.enqueue",
     "store.finish",
     "store.mark_message",
-    "store.record_artifact",
     "store.record_seal",
     "store.remove_run",
     "store.renew",

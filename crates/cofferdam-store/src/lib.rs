@@ -22,7 +22,8 @@ pub use failpoint::{FAILPOINTS, failpoint};
 pub use lease::{Claimed, Lease};
 pub use message::{Message, MessageId, MessageKind, Receipt, UnknownMessageKind};
 pub use record::{
-    AfterAttempt, Artifact, CancelAnswer, Enqueued, Letter, LiveRun, ReservedRun, RunFilter, RunRecord,
+    AfterAttempt, Artifact, CancelAnswer, Enqueued, Left, Letter, LiveRun, NewArtifact, ReservedRun,
+    RunFilter, RunRecord,
 };
 pub use sqlite::Sqlite;
 pub use store::Store;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cofferdam_core::{AttemptRef, Event, NodeId, Outcome, RunId, RunRequest, RunState, Seal};
+use cofferdam_core::{AttemptRef, Event, NewEvent, NodeId, Outcome, RunId, RunRequest, RunState, Seal};
 
 /// The answer to a request to do work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +104,28 @@ pub struct ReservedRun {
     pub run: RunId,
     /// The process.
     pub claimable_by: NodeId,
+}
+
+/// A file that an attempt leaves, before the store has recorded it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewArtifact {
+    /// What it is, such as `diff`.
+    pub name: String,
+    /// Where it is. It is durable there.
+    pub path: PathBuf,
+    /// How long it is.
+    pub bytes: u64,
+    /// Its SHA-256, in hexadecimal.
+    pub sha256: String,
+}
+
+/// What an attempt leaves: recorded together with its end, so that there is no end without its evidence.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Left {
+    /// Its last events.
+    pub events: Vec<NewEvent>,
+    /// Its files. A second one of the same name takes the first one's place.
+    pub artifacts: Vec<NewArtifact>,
 }
 
 /// A file that an attempt has left.

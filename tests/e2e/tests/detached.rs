@@ -224,9 +224,6 @@ failpoint_tests! {
     a_node_killed_after_it_wrote_the_transcript: "runner.transcript";
     a_node_killed_after_it_wrote_the_diff: "runner.diff";
     a_node_killed_after_it_wrote_the_summary: "runner.summary";
-    a_node_killed_after_its_1st_artifact: "store.record_artifact";
-    a_node_killed_after_its_2nd_artifact: "store.record_artifact:2";
-    a_node_killed_after_its_3rd_artifact: "store.record_artifact:3";
     a_node_killed_after_it_kept_everything: "runner.artifacts";
     a_node_killed_after_it_finished_the_run: "store.finish";
     a_node_killed_after_it_destroyed_the_sandbox: "runner.destroyed";

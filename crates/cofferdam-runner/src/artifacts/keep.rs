@@ -2,14 +2,14 @@
 //! folder.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cofferdam_core::{EventType, NewEvent, Policy, SandboxId};
 use cofferdam_sandbox::{Backend, CreateError, OpenError, Sandbox, Tool, ToolAccess, ToolFolder};
-use cofferdam_store::{Claimed, failpoint};
+use cofferdam_store::{Claimed, Left, NewArtifact, failpoint};
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -33,9 +33,6 @@ const DEADLINE: Duration = Duration::from_secs(600);
 /// Why something that an attempt left could not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
-    /// The record could not be kept.
-    #[error("the record of an artifact could not be kept")]
-    Store(#[from] cofferdam_store::Error),
     /// The collector could not be started.
     #[error("failed to start the collector")]
     Start(#[from] CreateError),
@@ -53,11 +50,16 @@ pub enum KeepError {
 /// What was kept.
 pub(crate) struct Kept {
     collected: Collected,
+    artifacts: Vec<NewArtifact>,
 }
 
 impl Kept {
-    /// What the run's readers are told of it.
-    pub(crate) fn events(&self, now_ms: u64) -> Vec<NewEvent> {
+    /// What is recorded of it, together with the attempt's end.
+    pub(crate) fn left(self, now_ms: u64) -> Left {
+        Left { events: vec![self.event(now_ms)], artifacts: self.artifacts }
+    }
+
+    fn event(&self, now_ms: u64) -> NewEvent {
         let Collected { changed, left_out, base_moved, ignored_count, patch_bytes, .. } = &self.collected;
         let text = match changed.len() {
             0 => "nothing was changed".to_owned(),
@@ -73,7 +75,7 @@ impl Kept {
             "ignored_count": ignored_count,
             "patch_bytes": patch_bytes,
         });
-        vec![NewEvent::new(now_ms, EventType::Log, data)]
+        NewEvent::new(now_ms, EventType::Log, data)
     }
 }
 
@@ -98,7 +100,7 @@ pub(crate) async fn keep(
     let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
     let diff = folder.join("diff.patch");
     let collected = if is_untouched(&job)? {
-        write_durably(&diff, b"")?;
+        File::create(&diff)?;
         Collected::default()
     } else {
         run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
@@ -109,14 +111,13 @@ pub(crate) async fn keep(
     failpoint("runner.diff");
     let summary = folder.join("summary.json");
     let content = json!({ "collected": collected, "warnings": warnings_of(&collected, &handover.warnings) });
-    write_durably(&summary, content.to_string().as_bytes())?;
+    fs::write(&summary, content.to_string())?;
     failpoint("runner.summary");
 
-    for (name, path) in [(TRANSCRIPT, &transcript), (DIFF, &diff), (SUMMARY, &summary)] {
-        let (bytes, sha256) = fingerprint(path)?;
-        node.store.record_artifact(&claimed.lease, name, path, bytes, &sha256).await?;
-    }
-    Ok(Kept { collected })
+    let files = [(TRANSCRIPT, transcript), (DIFF, diff), (SUMMARY, summary)];
+    let kept = tokio::task::spawn_blocking(move || make_durable(&folder, files));
+    let artifacts = kept.await.unwrap_or_else(|panic| Err(io::Error::other(panic)))?;
+    Ok(Kept { collected, artifacts })
 }
 
 /// What a person should know about a diff.
@@ -262,14 +263,26 @@ fn read_answer(scratch: &Path, name: &str) -> io::Result<Vec<u8>> {
 fn copy_answer(scratch: &Path, name: &str, target: &Path) -> io::Result<()> {
     let mut from = open_answer(scratch, name)?;
     let mut to = File::create(target)?;
-    io::copy(&mut from, &mut to)?;
-    to.sync_data()
+    io::copy(&mut from, &mut to).map(drop)
 }
 
-fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(content)?;
-    file.sync_data()
+/// Puts the files on the disk for good, all at once, since each alone costs as much as all together. Only then
+/// may a record say that they are there.
+fn make_durable(folder: &Path, files: [(&'static str, PathBuf); 3]) -> io::Result<Vec<NewArtifact>> {
+    let sync = |path: &Path| File::open(path)?.sync_all();
+    std::thread::scope(|scope| {
+        let syncing: Vec<_> = files.iter().map(|(_, path)| scope.spawn(move || sync(path))).collect();
+        let folder_synced = sync(folder);
+        syncing
+            .into_iter()
+            .try_for_each(|one| one.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))?;
+        folder_synced
+    })?;
+    let artifact = |(name, path): (&str, PathBuf)| {
+        let (bytes, sha256) = fingerprint(&path)?;
+        Ok(NewArtifact { name: name.to_owned(), path, bytes, sha256 })
+    };
+    files.into_iter().map(artifact).collect()
 }
 
 fn fingerprint(path: &Path) -> io::Result<(u64, String)> {

@@ -24,7 +24,7 @@ pub(super) async fn write(stdout: impl AsyncRead + Unpin, path: &Path) -> io::Re
         }
         line.clear();
     }
-    writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()
+    writer.flush()
 }
 
 /// What the agent printed, as far as it is in this line.

@@ -41,7 +41,8 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
         },
         "hidden": prepared.hidden,
     });
-    attempt.append(vec![NewEvent::new(now_ms(), EventType::SandboxCreated, data)]).await?;
+    // Stored with the seal. A sandbox that the record does not know has not let its agent in.
+    attempt.held.push(NewEvent::new(now_ms(), EventType::SandboxCreated, data));
     Ok(Begun { sandbox, handover: Handover::of(&prepared) })
 }
 

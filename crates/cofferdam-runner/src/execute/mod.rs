@@ -12,7 +12,7 @@ use cofferdam_core::{
     Decision, Event, EventType, FailureClass, NewEvent, Outcome, RunState, SandboxId, conclude, decide,
 };
 use cofferdam_sandbox::Backend;
-use cofferdam_store::{Claimed, Letter, failpoint};
+use cofferdam_store::{Claimed, Left, Letter, failpoint};
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -60,6 +60,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) retries: Retries,
     pub(crate) watch: &'a mut (dyn FnMut(Progress) + Send),
     pub(crate) cancel: watch::Receiver<Cancel>,
+    /// Events that are stored with the next ones: each commit waits for the disk.
+    pub(crate) held: Vec<NewEvent>,
 }
 
 /// Executes one attempt and records how it ended.
@@ -69,19 +71,20 @@ pub(crate) struct Attempt<'a> {
 pub(crate) async fn execute(mut attempt: Attempt<'_>) -> Result<After, ExecuteError> {
     let keeper = Keeper::start(attempt.node, &attempt.claimed.lease, attempt.cancel.clone());
     attempt.cancel = keeper.cancel();
-    let outcome = match run(&mut attempt).await {
+    let mut left = Left::default();
+    let outcome = match run(&mut attempt, &mut left).await {
         Ok(outcome) => outcome,
         Err(Stop::Outcome(outcome)) => *outcome,
         Err(Stop::Store(error)) => return Err(error.into()),
     };
     keeper.still_ours()?;
-    let after = finish(&mut attempt, &outcome).await?;
+    let after = finish(&mut attempt, &outcome, left).await?;
     destroy(&mut attempt).await;
     Ok(after)
 }
 
 /// From the workspace to what the agent left.
-async fn run(attempt: &mut Attempt<'_>) -> Result<Outcome, Stop> {
+async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop> {
     let backend = attempt.backend()?;
     let begun = begin(attempt, &backend).await?;
     let ended = supervise::supervise(attempt, &*backend, &begun).await?;
@@ -94,24 +97,23 @@ async fn run(attempt: &mut Attempt<'_>) -> Result<Outcome, Stop> {
     match artifacts::keep(attempt.node, &attempt.claimed, &*backend, &*begun.sandbox, &begun.handover).await {
         Ok(kept) => {
             failpoint("runner.artifacts");
-            attempt.append(kept.events(now_ms())).await?;
+            *left = kept.left(now_ms());
             Ok(outcome)
         }
-        Err(artifacts::KeepError::Store(error)) => Err(error.into()),
         // What the agent did is not in doubt, and only a success claims that its diff is there.
         Err(error) if outcome == Outcome::Succeeded => {
             Ok(Outcome::failed(FailureClass::Collect, stop::with_causes(&error)))
         }
         Err(error) => {
-            let data =
-                json!({ "text": format!("the diff could not be collected: {}", stop::with_causes(&error)) });
-            attempt.append(vec![NewEvent::new(now_ms(), EventType::Log, data)]).await?;
+            let text = format!("the diff could not be collected: {}", stop::with_causes(&error));
+            left.events.push(NewEvent::new(now_ms(), EventType::Log, json!({ "text": text })));
             Ok(outcome)
         }
     }
 }
 
-async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome) -> Result<After, ExecuteError> {
+async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome, mut left: Left) -> Result<After, ExecuteError> {
+    left.events.splice(0..0, std::mem::take(&mut attempt.held));
     let Claimed { request, attempt: tried, lease } = &attempt.claimed;
     let now = now_ms();
     let decision = match (decide(outcome, tried.number, &request.retry), attempt.retries) {
@@ -121,11 +123,11 @@ async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome) -> Result<After, E
     let (recorded, not_before_ms) = match decision {
         Decision::RetryAfter { delay_ms } => {
             let not_before = now.saturating_add(delay_ms);
-            (attempt.node.store.schedule_retry(lease, outcome, not_before, now).await?, not_before)
+            (attempt.node.store.schedule_retry(lease, outcome, not_before, &left, now).await?, not_before)
         }
-        Decision::Finish => (attempt.node.store.finish(lease, outcome, Letter::None, &[], now).await?, now),
+        Decision::Finish => (attempt.node.store.finish(lease, outcome, Letter::None, &left, now).await?, now),
         Decision::DeadLetter => {
-            (attempt.node.store.finish(lease, outcome, Letter::Dead, &[], now).await?, now)
+            (attempt.node.store.finish(lease, outcome, Letter::Dead, &left, now).await?, now)
         }
     };
     attempt.tell(recorded.events);
@@ -195,8 +197,16 @@ impl Attempt<'_> {
         let _ = cofferdam_store::wake_all(&self.node.home.nodes());
     }
 
+    /// Events after those that wait.
+    fn with_held(&mut self, events: Vec<NewEvent>) -> Vec<NewEvent> {
+        let mut all = std::mem::take(&mut self.held);
+        all.extend(events);
+        all
+    }
+
     /// Stores events and then tells whoever watches: what was shown is never lost.
     async fn append(&mut self, events: Vec<NewEvent>) -> Result<(), Stop> {
+        let events = self.with_held(events);
         if !events.is_empty() {
             let stored = self.node.store.append(&self.claimed.lease, &events).await?;
             self.tell(stored);

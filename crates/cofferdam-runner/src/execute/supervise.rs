@@ -162,7 +162,7 @@ impl Supervised<'_> {
                 Line::Event(event) => events.push(event),
                 Line::Exited(exited) => self.worker = Some(exited.end),
                 Line::Seal(inside, seq) => {
-                    attempt.append(std::mem::take(&mut events)).await?;
+                    attempt.held.append(&mut events);
                     self.judge(attempt, *inside, seq).await?;
                 }
             }
@@ -182,10 +182,11 @@ impl Supervised<'_> {
             stripped: self.handover.stripped.clone(),
         };
         let breaches = seal.breaches(&policy, &self.handover.companions());
-        attempt.node.store.record_seal(&attempt.claimed.lease, &seal).await?;
         let data = json!({ "seal": seal, "breaches": breaches });
         let sealed = NewEvent::new(now_ms(), EventType::SandboxSealed, data);
-        attempt.append(vec![NewEvent { worker_seq: Some(seq), ..sealed }]).await?;
+        let events = attempt.with_held(vec![NewEvent { worker_seq: Some(seq), ..sealed }]);
+        let stored = attempt.node.store.record_seal(&attempt.claimed.lease, &seal, &events).await?;
+        attempt.tell(stored);
         if breaches.is_empty() {
             attempt.stage(Stage::Running);
             self.send(&ToWorker::Start).await;

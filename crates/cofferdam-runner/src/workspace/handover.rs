@@ -1,7 +1,7 @@
 //! What was handed to the agent, kept so that an attempt can go on and be collected after a restart.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::SandboxId;
@@ -58,15 +58,13 @@ impl Handover {
         content.map_err(|error| Error::reading(&path, error))
     }
 
-    /// Durable before the agent starts: without it nothing could be collected after a crash.
+    /// Not forced to the disk: it is for whoever finds the sandbox after a process died. A power cut ends the
+    /// sandbox too, and then the run is lost whatever this says.
     pub(super) fn store(&self, folder: &Path) -> Result<(), Error> {
         let path = folder.join(FILE);
-        let write = || -> io::Result<()> {
-            let mut file = fs::File::create(&path)?;
-            // In one piece: a serializer writes a token at a time.
-            file.write_all(&serde_json::to_vec(self)?)?;
-            file.sync_data()
-        };
-        write().map_err(|error| Error::writing(&path, error))
+        // In one piece: a serializer writes a token at a time.
+        let written =
+            serde_json::to_vec(self).map_err(io::Error::from).and_then(|json| fs::write(&path, json));
+        written.map_err(|error| Error::writing(&path, error))
     }
 }

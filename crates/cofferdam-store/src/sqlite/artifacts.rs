@@ -2,21 +2,26 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
-use cofferdam_core::{RunId, Seal};
-use sqlx::Row;
+use cofferdam_core::{Event, NewEvent, RunId, Seal};
 use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
 
+use super::append::append_new;
 use super::fence::require_running;
 use super::{Sqlite, begin, int, to_json, uint};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
-use crate::record::Artifact;
+use crate::record::{Artifact, NewArtifact};
 
 impl Sqlite {
-    pub(crate) async fn record_seal(&self, lease: &Lease, seal: &Seal) -> Result<(), Error> {
+    pub(crate) async fn record_seal(
+        &self,
+        lease: &Lease,
+        seal: &Seal,
+        events: &[NewEvent],
+    ) -> Result<Vec<Event>, Error> {
         let mut writer = self.writer().await;
         let mut transaction = begin(&mut writer).await?;
         require_running(&mut transaction, lease).await?;
@@ -26,38 +31,10 @@ impl Sqlite {
             .bind(lease.attempt().number)
             .execute(&mut *transaction)
             .await?;
+        let stored = append_new(&mut transaction, lease, events).await?;
         transaction.commit().await?;
         failpoint("store.record_seal");
-        Ok(())
-    }
-
-    pub(crate) async fn record_artifact(
-        &self,
-        lease: &Lease,
-        name: &str,
-        path: &Path,
-        bytes: u64,
-        sha256: &str,
-    ) -> Result<(), Error> {
-        let mut writer = self.writer().await;
-        let mut transaction = begin(&mut writer).await?;
-        require_running(&mut transaction, lease).await?;
-        // An attempt that was adopted collects again; what it finds then is what counts.
-        sqlx::query(
-            "INSERT INTO artifacts (run, attempt, name, path, bytes, sha256) VALUES (?, ?, ?, ?, ?, ?) \
-             ON CONFLICT DO UPDATE SET path = excluded.path, bytes = excluded.bytes, sha256 = excluded.sha256",
-        )
-        .bind(lease.attempt().run.as_str())
-        .bind(lease.attempt().number)
-        .bind(name)
-        .bind(path.as_os_str().as_bytes())
-        .bind(int(bytes))
-        .bind(sha256)
-        .execute(&mut *transaction)
-        .await?;
-        transaction.commit().await?;
-        failpoint("store.record_artifact");
-        Ok(())
+        Ok(stored)
     }
 
     pub(crate) async fn artifacts(&self, run: &RunId) -> Result<Vec<Artifact>, Error> {
@@ -78,4 +55,28 @@ impl Sqlite {
         };
         rows.iter().map(read).collect()
     }
+}
+
+/// Keeps where the files are that an attempt leaves.
+pub(super) async fn keep(
+    transaction: &mut SqliteConnection,
+    lease: &Lease,
+    artifacts: &[NewArtifact],
+) -> Result<(), Error> {
+    for NewArtifact { name, path, bytes, sha256 } in artifacts {
+        // An attempt that was adopted collects again; what it finds then is what counts.
+        sqlx::query(
+            "INSERT INTO artifacts (run, attempt, name, path, bytes, sha256) VALUES (?, ?, ?, ?, ?, ?) \
+             ON CONFLICT DO UPDATE SET path = excluded.path, bytes = excluded.bytes, sha256 = excluded.sha256",
+        )
+        .bind(lease.attempt().run.as_str())
+        .bind(lease.attempt().number)
+        .bind(name)
+        .bind(path.as_os_str().as_bytes())
+        .bind(int(*bytes))
+        .bind(sha256)
+        .execute(&mut *transaction)
+        .await?;
+    }
+    Ok(())
 }

@@ -5,13 +5,14 @@ use serde_json::json;
 use sqlx::SqliteConnection;
 
 use super::append::{append_new, number_and_insert};
+use super::artifacts::keep;
 use super::fence::require_running;
 use super::messages::refuse_pending;
 use super::{Sqlite, begin, int, to_json};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
-use crate::record::{AfterAttempt, Letter};
+use crate::record::{AfterAttempt, Left, Letter};
 
 impl Sqlite {
     pub(crate) async fn finish(
@@ -19,7 +20,7 @@ impl Sqlite {
         lease: &Lease,
         outcome: &Outcome,
         letter: Letter,
-        events: &[NewEvent],
+        left: &Left,
         now_ms: u64,
     ) -> Result<AfterAttempt, Error> {
         let run = &lease.attempt().run;
@@ -27,7 +28,8 @@ impl Sqlite {
         let mut transaction = begin(&mut writer).await?;
         let state =
             next(run, require_running(&mut transaction, lease).await?, &Transition::Finish(outcome.clone()))?;
-        let mut stored = append_new(&mut transaction, lease, events).await?;
+        let mut stored = append_new(&mut transaction, lease, &left.events).await?;
+        keep(&mut transaction, lease, &left.artifacts).await?;
         end_attempt(&mut transaction, lease, outcome, now_ms).await?;
         let ending = Ending { run, attempt: Some(lease.attempt().number), state, outcome, letter, now_ms };
         stored.extend(end_run(&mut transaction, ending).await?);
@@ -41,21 +43,26 @@ impl Sqlite {
         lease: &Lease,
         outcome: &Outcome,
         not_before_ms: u64,
+        left: &Left,
         now_ms: u64,
     ) -> Result<AfterAttempt, Error> {
         let mut writer = self.writer().await;
         let mut transaction = begin(&mut writer).await?;
         let running = require_running(&mut transaction, lease).await?;
         let queued = next(&lease.attempt().run, running, &Transition::Retry)?;
+        let mut stored = append_new(&mut transaction, lease, &left.events).await?;
+        keep(&mut transaction, lease, &left.artifacts).await?;
         end_attempt(&mut transaction, lease, outcome, now_ms).await?;
-        let after = if is_cancel_requested(&mut transaction, &lease.attempt().run).await? {
-            cancel_instead(&mut transaction, lease, queued, now_ms).await?
-        } else {
-            requeue(&mut transaction, lease, outcome, not_before_ms, now_ms).await?
-        };
+        let AfterAttempt { state, events } =
+            if is_cancel_requested(&mut transaction, &lease.attempt().run).await? {
+                cancel_instead(&mut transaction, lease, queued, now_ms).await?
+            } else {
+                requeue(&mut transaction, lease, outcome, not_before_ms, now_ms).await?
+            };
+        stored.extend(events);
         transaction.commit().await?;
         failpoint("store.schedule_retry");
-        Ok(after)
+        Ok(AfterAttempt { state, events: stored })
     }
 }
 

@@ -1,11 +1,11 @@
 //! An attempt from its adoption to its end.
 
-use cofferdam_core::{NewEvent, NodeId, Outcome, RunId};
+use cofferdam_core::{NodeId, Outcome, RunId};
 
 use super::Store;
 use crate::error::Error;
 use crate::lease::{Claimed, Lease};
-use crate::record::{AfterAttempt, Letter, LiveRun};
+use crate::record::{AfterAttempt, Left, Letter, LiveRun};
 
 impl Store {
     /// Gives a node that was restarted the attempt of its former self, with a new token. `None` if the node
@@ -85,14 +85,15 @@ impl Store {
         lease: &Lease,
         outcome: &Outcome,
         not_before_ms: u64,
+        left: &Left,
         now_ms: u64,
     ) -> Result<AfterAttempt, Error> {
         match self {
-            Self::Sqlite(store) => store.schedule_retry(lease, outcome, not_before_ms, now_ms).await,
+            Self::Sqlite(store) => store.schedule_retry(lease, outcome, not_before_ms, left, now_ms).await,
         }
     }
 
-    /// Ends the attempt and gives the run its final state, together with the attempt's last events. Messages
+    /// Ends the attempt and gives the run its final state, together with what the attempt leaves. Messages
     /// that still wait are refused.
     ///
     /// # Errors
@@ -102,11 +103,11 @@ impl Store {
         lease: &Lease,
         outcome: &Outcome,
         letter: Letter,
-        events: &[NewEvent],
+        left: &Left,
         now_ms: u64,
     ) -> Result<AfterAttempt, Error> {
         match self {
-            Self::Sqlite(store) => store.finish(lease, outcome, letter, events, now_ms).await,
+            Self::Sqlite(store) => store.finish(lease, outcome, letter, left, now_ms).await,
         }
     }
 }

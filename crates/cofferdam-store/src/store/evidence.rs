@@ -1,7 +1,5 @@
 //! What an attempt leaves behind: events, seal, artifacts.
 
-use std::path::Path;
-
 use cofferdam_core::{AttemptRef, Event, NewEvent, RunId, Seal};
 
 use super::Store;
@@ -51,30 +49,18 @@ impl Store {
         }
     }
 
-    /// Keeps the seal that was measured around the attempt.
+    /// Keeps the seal that was measured around the attempt, together with the events that tell of it.
     ///
     /// # Errors
     /// [`Error::StaleLease`] or [`Error::AlreadyFinal`].
-    pub async fn record_seal(&self, lease: &Lease, seal: &Seal) -> Result<(), Error> {
-        match self {
-            Self::Sqlite(store) => store.record_seal(lease, seal).await,
-        }
-    }
-
-    /// Keeps where a file is that the attempt has left. A second one of the same name takes its place.
-    ///
-    /// # Errors
-    /// [`Error::StaleLease`] or [`Error::AlreadyFinal`].
-    pub async fn record_artifact(
+    pub async fn record_seal(
         &self,
         lease: &Lease,
-        name: &str,
-        path: &Path,
-        bytes: u64,
-        sha256: &str,
-    ) -> Result<(), Error> {
+        seal: &Seal,
+        events: &[NewEvent],
+    ) -> Result<Vec<Event>, Error> {
         match self {
-            Self::Sqlite(store) => store.record_artifact(lease, name, path, bytes, sha256).await,
+            Self::Sqlite(store) => store.record_seal(lease, seal, events).await,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Asking for a run's end.
 
 use cofferdam_core::{Outcome, RunState};
-use cofferdam_store::{CancelAnswer, Error, Letter};
+use cofferdam_store::{CancelAnswer, Error, Left, Letter};
 
 use crate::fixture::{LEASE_MS, claimed_run, event_types, lost, node, request};
 use crate::on_every_store;
@@ -27,7 +27,7 @@ on_every_store! {
         }
         assert!(store.cancel_requested(run).await.unwrap());
         assert_eq!(store.run(run).await.unwrap().cancel_requested_at_ms, Some(2_000));
-        store.finish(&claimed.lease, &Outcome::Cancelled, Letter::None, &[], 3_000).await.unwrap();
+        store.finish(&claimed.lease, &Outcome::Cancelled, Letter::None, &Left::default(), 3_000).await.unwrap();
         let types = event_types(&store, run).await;
         assert_eq!(types[2..], ["run.cancel_requested", "run.cancelled", "run.finished"]);
     }
@@ -35,7 +35,7 @@ on_every_store! {
     async fn a_run_that_has_ended_cannot_be_cancelled(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
-        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &[], 2_000).await.unwrap();
+        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &Left::default(), 2_000).await.unwrap();
         let answer = store.request_cancel(&claimed.attempt.run, 3_000).await.unwrap();
         assert_eq!(answer, CancelAnswer::AlreadyFinal(RunState::Succeeded));
         assert!(matches!(store.request_cancel(&request(9).id, 1).await, Err(Error::NotFound { .. })));
@@ -45,7 +45,7 @@ on_every_store! {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
         store.request_cancel(&claimed.attempt.run, 2_000).await.unwrap();
-        let after = store.schedule_retry(&claimed.lease, &lost(), 5_000, 3_000).await.unwrap();
+        let after = store.schedule_retry(&claimed.lease, &lost(), 5_000, &Left::default(), 3_000).await.unwrap();
         assert_eq!(after.state, RunState::Cancelled);
         assert_eq!(store.run(&claimed.attempt.run).await.unwrap().state, RunState::Cancelled);
         let types = event_types(&store, &claimed.attempt.run).await;

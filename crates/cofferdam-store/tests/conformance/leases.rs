@@ -1,9 +1,9 @@
 //! Leases, fencing and adoption.
 
 use cofferdam_core::{Outcome, RunState};
-use cofferdam_store::{Error, Lease, Letter, MessageKind, Receipt, Store};
+use cofferdam_store::{Error, Lease, Left, Letter, MessageKind, Receipt, Store};
 
-use crate::fixture::{LEASE_MS, claimed_run, event_types, line, lost, node, request};
+use crate::fixture::{LEASE_MS, claimed_run, event_types, left, line, lost, node, request};
 use crate::on_every_store;
 
 fn is_stale<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
@@ -18,11 +18,10 @@ async fn assert_refused_everywhere(store: &Store, stale: &Lease) {
     let before = store.run(&stale.attempt().run).await.expect("the run is there");
     assert!(is_stale(store.renew(stale, 1_500, LEASE_MS).await));
     assert!(is_stale(store.append(stale, &[line(1)]).await));
-    assert!(is_stale(store.record_artifact(stale, "diff", "/x".as_ref(), 1, "00").await));
     assert!(is_stale(store.pending_messages(stale).await));
     assert!(is_stale(store.mark_message(stale, message, &Receipt::Delivered, 1_500).await));
-    assert!(is_stale(store.schedule_retry(stale, &lost(), 2_000, 1_500).await));
-    assert!(is_stale(store.finish(stale, &Outcome::Succeeded, Letter::None, &[line(2)], 1_500).await));
+    assert!(is_stale(store.schedule_retry(stale, &lost(), 2_000, &Left::default(), 1_500).await));
+    assert!(is_stale(store.finish(stale, &Outcome::Succeeded, Letter::None, &left(&[line(2)]), 1_500).await));
     assert_eq!(store.run(&stale.attempt().run).await.expect("the run is there"), before);
 }
 
@@ -83,7 +82,7 @@ on_every_store! {
         let claimed = claimed_run(&store, 1).await;
         let (run, seen) = (&claimed.attempt.run, claimed.lease.token());
         let adopted = store.adopt_for_recovery(run, seen, &node(2), 5_000, LEASE_MS).await.unwrap().unwrap();
-        store.schedule_retry(&adopted.lease, &lost(), 6_000, 5_000).await.unwrap();
+        store.schedule_retry(&adopted.lease, &lost(), 6_000, &Left::default(), 5_000).await.unwrap();
         let second = store.claim(&node(2), 6_000, LEASE_MS).await.unwrap().unwrap();
         assert_eq!(second.attempt.number, 2);
         assert_refused_everywhere(&store, &adopted.lease).await;
@@ -92,7 +91,7 @@ on_every_store! {
     async fn the_owner_of_a_retried_attempt_may_not_go_on(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
-        store.schedule_retry(&claimed.lease, &lost(), 6_000, 5_000).await.unwrap();
+        store.schedule_retry(&claimed.lease, &lost(), 6_000, &Left::default(), 5_000).await.unwrap();
         assert_refused_everywhere(&store, &claimed.lease).await;
     }
 
@@ -102,7 +101,7 @@ on_every_store! {
         let run = &claimed.attempt.run;
         let refused = store.remove_run(run).await.unwrap_err();
         assert!(matches!(refused, Error::NotFinal { state: RunState::Running, .. }));
-        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &[], 2_000).await.unwrap();
+        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &Left::default(), 2_000).await.unwrap();
         store.remove_run(run).await.unwrap();
         assert!(matches!(store.run(run).await, Err(Error::NotFound { .. })));
         assert_eq!(store.events_after(run, 0, 10).await.unwrap(), []);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt;
 
 use cofferdam_core::{RunState, Source};
-use cofferdam_store::{Error, OpenError, RunFilter, Store};
+use cofferdam_store::{Error, Left, OpenError, RunFilter, Store};
 
 use crate::fixture::{LEASE_MS, claimed_run, event_types, lost, node, request};
 use crate::on_every_store;
@@ -98,7 +98,7 @@ on_every_store! {
     async fn a_run_waits_until_its_retry_is_due(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
-        store.schedule_retry(&claimed.lease, &lost(), 5_000, 2_000).await.unwrap();
+        store.schedule_retry(&claimed.lease, &lost(), 5_000, &Left::default(), 2_000).await.unwrap();
         assert_eq!(store.claim(&node(1), 4_999, LEASE_MS).await.unwrap(), None);
         let second = store.claim(&node(2), 5_000, LEASE_MS).await.unwrap().unwrap();
         assert_eq!(second.attempt.number, 2);

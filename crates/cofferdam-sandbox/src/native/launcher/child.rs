@@ -30,8 +30,10 @@ pub(super) fn become_worker(
     opened: Vec<Option<OwnedFd>>,
     errors: &OwnedFd,
     failed: &OwnedFd,
+    wait_for_limits: &mut dyn FnMut() -> std::io::Result<()>,
 ) -> ! {
-    let error = match build(plan, opened, errors, failed) {
+    let built = build(plan, opened, errors, failed);
+    let error = match built.and_then(|()| wait_for_limits().step("wait for the limits")) {
         Ok(()) => start(&plan.arguments),
         Err(error) => error,
     };

@@ -105,18 +105,21 @@ fn launch(folder: &Path, shim: i32) -> Result<Pid, LaunchError> {
         Cloned::Child => {
             drop((go_write, failed_read));
             let _ = go_read.read_exact(&mut [0]);
+            let mut wait_for_limits = || go_read.read_exact(&mut [0]);
             let failed_write: OwnedFd = failed_write.into();
-            child::become_worker(&plan, opened, &errors.into(), &failed_write)
+            child::become_worker(&plan, opened, &errors.into(), &failed_write, &mut wait_for_limits)
         }
         Cloned::Parent(pid) => {
             drop((go_read, failed_write, opened));
             map_ids(pid, &plan).step("map the sandbox's ids")?;
+            go_write.write_all(&[1]).step("start the sandbox's first process")?;
+            let namespaces = namespace_facts(pid).step("read the sandbox's namespaces")?;
+            // Joining a group waits for every processor of the machine, so the child builds meanwhile. It
+            // starts nothing before it is in.
             for mut members in cgroup {
-                // A thread of the child may be in the group only before it has forked.
                 write!(members, "{}", pid.as_raw_nonzero()).step("join the cgroup")?;
             }
-            let namespaces = namespace_facts(pid).step("read the sandbox's namespaces")?;
-            go_write.write_all(&[1]).step("start the sandbox's first process")?;
+            go_write.write_all(&[1]).step("start the worker")?;
             drop(go_write);
             wait_until_started(&mut failed_read)?;
             let outside = measure(&plan, pid, namespaces)?;
