@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::{Network, inside};
 
+use super::cover::covers;
 use super::plan::{Access, Entry};
 
 /// What the backend is told about the caller, whose environment only the binary reads.
@@ -123,7 +124,7 @@ const TOOLCHAINS: &[&str] = &[
 const TOOLCHAIN_VARIABLES: &[(&str, &str)] =
     &[("RUSTUP_HOME", ".rustup"), ("NVM_DIR", ".nvm"), ("PYENV_ROOT", ".pyenv"), ("RBENV_ROOT", ".rbenv")];
 
-/// The entries that every sandbox has.
+/// The entries that every sandbox has. The caller's home is covered where it would be shown.
 pub(super) fn entries(caller: &Caller, network: Network) -> Vec<Entry> {
     let mut entries = Vec::new();
     for folder in SYSTEM_FOLDERS.iter().map(Path::new) {
@@ -146,6 +147,10 @@ pub(super) fn entries(caller: &Caller, network: Network) -> Vec<Entry> {
             access: Access::ReadWrite,
             owner: None,
         });
+    }
+    // Before the toolchains, which are shown all the same.
+    if let Some(home) = &caller.home {
+        entries.extend(covers(&entries, home));
     }
     for folder in toolchains(caller) {
         entries.extend(existing(&folder));
