@@ -85,7 +85,7 @@ impl Watch {
             ExitCause::OwnerGone
         } else if woken.kill_requested {
             ExitCause::Killed
-        } else if self.disk.is_over(now) {
+        } else if self.disk.is_over(now, child.cast_signed()) {
             ExitCause::Limit { hit: LimitHit::Disk }
         } else if self.memory_is_over(now, child) {
             ExitCause::Limit { hit: LimitHit::Memory }
