@@ -57,10 +57,14 @@ fn open_bind(
         (Some(owner), Some(ids)) => Some(id_map::namespace(owner, ids)?),
         _ => None,
     };
-    let depth = if map.is_some() { Depth::One } else { Depth::Recursive };
-    let attributes =
-        MountAttributes { set, propagation: libc::MS_PRIVATE, id_map: map.as_ref().map(AsFd::as_fd) };
-    set_mount_attributes(&tree, depth, &attributes)?;
+    // Of all mounts below, too: a writable one below a read-only folder would stay writable.
+    let attributes = MountAttributes { set, propagation: libc::MS_PRIVATE, id_map: None };
+    set_mount_attributes(&tree, Depth::Recursive, &attributes)?;
+    if let Some(map) = &map {
+        // Of the topmost alone: what else is mounted below may not allow it, and belongs to others.
+        let attributes = MountAttributes { id_map: Some(map.as_fd()), ..MountAttributes::default() };
+        set_mount_attributes(&tree, Depth::One, &attributes)?;
+    }
     Ok(tree)
 }
 
