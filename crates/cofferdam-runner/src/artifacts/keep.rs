@@ -27,6 +27,13 @@ pub const TRANSCRIPT: &str = "transcript";
 /// The name of the collector's answer.
 pub const SUMMARY: &str = "summary";
 
+/// How many paths of one kind are named to people. The agent makes as many as it likes.
+const NAMED: usize = 20;
+
+/// Memory that the collector may use, however little the agent had: a diff must not be lost because it is
+/// larger than the program that made it.
+const MEMORY: u64 = 1 << 30;
+
 /// How long the collector has. Its work follows what the agent touched, which its limits bound.
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -59,7 +66,7 @@ impl Kept {
     /// What the run's readers are told of it.
     pub(crate) fn events(&self, now_ms: u64) -> Vec<NewEvent> {
         let Collected { changed, left_out, base_moved, ignored_count, patch_bytes, .. } = &self.collected;
-        let text = match changed.len() {
+        let text = match self.collected.changed_count {
             0 => "nothing was changed".to_owned(),
             1 => "1 file was changed".to_owned(),
             count => format!("{count} files were changed"),
@@ -67,9 +74,11 @@ impl Kept {
         let data = json!({
             "text": text,
             "changed": changed.iter().take(100).collect::<Vec<_>>(),
-            "changed_count": changed.len(),
-            "left_out": left_out,
-            "base_moved": base_moved,
+            "changed_count": self.collected.changed_count,
+            "left_out": left_out.iter().take(NAMED).collect::<Vec<_>>(),
+            "left_out_count": self.collected.left_out_count,
+            "base_moved": base_moved.iter().take(NAMED).collect::<Vec<_>>(),
+            "base_moved_count": self.collected.base_moved_count,
             "ignored_count": ignored_count,
             "patch_bytes": patch_bytes,
         });
@@ -123,11 +132,18 @@ pub(crate) fn warnings(summary: Option<&Path>) -> Vec<String> {
 
 fn warnings_of(collected: &Collected, prepared: &[String]) -> Vec<String> {
     let mut warnings = prepared.to_vec();
-    for path in &collected.left_out {
-        warnings.push(format!("not in the diff: {path} (a nested .git, a device, a socket or unreadable)"));
+    for path in collected.left_out.iter().take(NAMED) {
+        let why = "a nested .git, a device, a socket, unreadable or too large";
+        warnings.push(format!("not in the diff: {path} ({why})"));
     }
-    for path in &collected.base_moved {
+    if let Some(more) = collected.left_out_count.checked_sub(NAMED as u64).filter(|more| *more > 0) {
+        warnings.push(format!("not in the diff: {more} more of that kind"));
+    }
+    for path in collected.base_moved.iter().take(NAMED) {
         warnings.push(format!("somebody else changed {path} while the agent worked"));
+    }
+    if let Some(more) = collected.base_moved_count.checked_sub(NAMED as u64).filter(|more| *more > 0) {
+        warnings.push(format!("somebody else changed {more} more files"));
     }
     if collected.ignored_count > 0 {
         let sample = collected.ignored_sample.first().map(String::as_str).unwrap_or_default();
@@ -163,7 +179,9 @@ async fn run_collector(
     };
     let json = serde_json::to_string(&job).map_err(io::Error::from)?;
     let arguments = vec!["collect".to_owned(), json];
-    let tool = Tool { arguments, folders: shown.folders, policy: policy.clone(), deadline: DEADLINE };
+    let mut policy = policy.clone();
+    policy.limits.memory_bytes = policy.limits.memory_bytes.max(MEMORY);
+    let tool = Tool { arguments, folders: shown.folders, policy, deadline: DEADLINE };
     let output = backend.run_tool(id, &tool).await?;
     match output.code {
         Some(0) => Ok(()),
