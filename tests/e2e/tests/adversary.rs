@@ -62,3 +62,72 @@ fn a_mount_around_the_repository_does_not_show_what_is_masked() {
     assert_eq!(messages(&events).collect::<Vec<_>>(), ["shown", "hello"]);
     assert_eq!(fs::read_to_string(repository.join("README.md")).unwrap(), "hello\n");
 }
+
+/// A file that was removed while it is open takes as much of the disk as any other.
+#[test]
+fn files_without_a_name_count_as_written() {
+    let fixture = Fixture::new();
+    let script =
+        "for n in 3 4 5 6 7 8; do eval \"exec $n>f\"; rm f; head -c 30000000 /dev/zero >&$n; done; sleep 60";
+    for folder in ["/workspace", "/tmp"] {
+        let finished =
+            fixture.run(&["--disk", "64MiB", "--timeout", "20s"], &format!("cd {folder}; {script}"));
+        assert_eq!(finished.outcome(), "failed/disk_limit", "{folder}: {}", finished.stderr);
+    }
+}
+
+/// An empty file takes no block, and a host has only so many inodes.
+#[test]
+fn empty_files_count_as_written() {
+    let fixture = Fixture::new();
+    let script = "mkdir d; cd d; i=0; while [ $i -lt 200 ]; do i=$((i+1)); \
+                  echo $(seq $((i*1000)) $((i*1000+999))) | xargs touch; done; sleep 60";
+    let finished = fixture.run(&["--disk", "64MiB", "--timeout", "60s"], script);
+    assert_eq!(finished.outcome(), "failed/disk_limit", "{}", finished.stderr);
+}
+
+/// Each newline would cost the host a row of its database.
+#[test]
+fn many_empty_lines_reach_the_limit_on_output() {
+    let fixture = Fixture::new();
+    let finished = fixture.run(&["--timeout", "60s"], "yes '' | head -c 5000000");
+    assert_eq!(finished.outcome(), "failed/output_limit", "{}", finished.stderr);
+}
+
+/// Git would hold it in memory; the collector died, and with it the whole diff.
+#[test]
+fn a_huge_sparse_file_does_not_cost_the_diff() {
+    let fixture = Fixture::new();
+    let finished = fixture.run(&["--memory", "64MiB"], "truncate -s 8G huge; echo more >> README.md");
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    assert!(finished.diff().contains("+more"), "{}", finished.diff());
+    let warnings = finished.json()["warnings"].to_string();
+    assert!(warnings.contains("not in the diff: huge"), "{warnings}");
+}
+
+/// What no patch can carry is named, but not a hundred thousand times.
+#[test]
+fn many_strange_files_with_strange_names_neither_break_the_diff_nor_flood_its_reader() {
+    let fixture = Fixture::new();
+    let script = "mkdir p; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); mkfifo \"p/$i$(printf '\\033[2J')\"; done; \
+                  python3 - <<'END' || true\nimport os\nos.mkdir('deep')\nfor _ in range(200):\n  os.chdir('deep' if _ == 0 else 'd')\n  os.mkdir('d')\nEND\n\
+                  echo more >> README.md";
+    let finished = fixture.run(&[], script);
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    assert!(finished.diff().contains("+more"), "{}", finished.diff());
+    let warnings = finished.json()["warnings"].as_array().unwrap().len();
+    assert!(warnings < 30, "{warnings} warnings");
+    assert!(!finished.stderr.contains('\u{1b}'), "{}", finished.stderr);
+}
+
+/// In a workspace that is a copy, the overlay's marks are the agent's to make.
+#[test]
+fn a_forged_whiteout_hides_nothing_from_the_diff() {
+    let fixture = Fixture::without_repository();
+    let script = "echo > seen; : > marked; python3 -c \"import os; os.setxattr('marked', 'user.overlay.whiteout', b'y')\"; \
+                  mknod node c 0 0 || true";
+    let finished = fixture.run(&["--no-repo"], script);
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    assert!(finished.diff().contains("b/marked"), "{}", finished.diff());
+    assert!(finished.json()["warnings"].to_string().contains("node"), "{}", finished.json()["warnings"]);
+}

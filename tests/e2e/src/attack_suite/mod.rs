@@ -61,7 +61,11 @@ pub fn attack(backend: &Backend) {
     if crate::tree_of(&fixture.repository(), &[]) != before {
         complaints.push("the original repository has changed".to_owned());
     }
-    assert!(complaints.is_empty(), "{} attacks were not stopped as they must be: {complaints:#?}", backend.name);
+    assert!(
+        complaints.is_empty(),
+        "{} attacks were not stopped as they must be: {complaints:#?}",
+        backend.name
+    );
 }
 
 /// Every event of a run.
@@ -78,7 +82,10 @@ pub fn events(fixture: &Fixture, run: &str) -> Vec<Value> {
 
 /// What the agent printed, line by line.
 pub fn messages(events: &[Value]) -> impl Iterator<Item = &str> {
-    events.iter().filter(|event| event["type"] == "agent.message").filter_map(|event| event["data"]["text"].as_str())
+    events
+        .iter()
+        .filter(|event| event["type"] == "agent.message")
+        .filter_map(|event| event["data"]["text"].as_str())
 }
 
 /// Puts the hostile program where a sandbox can be shown it. Returns the folder to mount and the program.

@@ -38,7 +38,11 @@ impl Verdict {
                 continue;
             };
             let skipped = skipped.get(attempt.name).copied();
-            let judged = if skipped.is_some() { Ok(()) } else { attempt.judge(report).and_then(|()| judge_exactly(report, exact)) };
+            let judged = if skipped.is_some() {
+                Ok(())
+            } else {
+                attempt.judge(report).and_then(|()| judge_exactly(report, exact))
+            };
             complaints.extend(judged.clone().err());
             rows.push(Row { report: report.clone(), judged, skipped });
         }
