@@ -45,7 +45,7 @@ impl DiskWatch {
             return false;
         }
         let before = Instant::now();
-        let used = self.named_bytes().saturating_add(unnamed::bytes(child));
+        let used = self.named_bytes().saturating_add(unnamed::disk_bytes(child));
         let pause = (before.elapsed() * 10).clamp(SHORTEST, LONGEST);
         self.next = now + before.elapsed() + pause;
         used > self.limit_bytes

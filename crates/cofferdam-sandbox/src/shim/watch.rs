@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use cofferdam_core::{ExitCause, LimitHit};
 
 use super::disk::DiskWatch;
-use super::{ShimPlan, Woken, processes};
+use super::{ShimPlan, Woken, processes, unnamed};
 
 /// How often memory is summed up where no cgroup holds it.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(200);
@@ -105,7 +105,9 @@ impl Watch {
             return false;
         }
         memory.next = now + MEMORY_INTERVAL;
-        processes::resident_bytes(child.cast_signed()) > memory.limit_bytes
+        let child = child.cast_signed();
+        let used = processes::resident_bytes(child).saturating_add(unnamed::memory_bytes(child));
+        used > memory.limit_bytes
     }
 }
 
