@@ -131,3 +131,33 @@ fn a_forged_whiteout_hides_nothing_from_the_diff() {
     assert!(finished.diff().contains("b/marked"), "{}", finished.diff());
     assert!(finished.json()["warnings"].to_string().contains("node"), "{}", finished.json()["warnings"]);
 }
+
+/// Memory that no process has for itself is memory all the same, also where no cgroup counts it.
+#[test]
+fn memory_that_is_shared_or_in_a_file_counts_as_used() {
+    let fixture = Fixture::new();
+    let file = "f = os.memfd_create('x')\nfor _ in range(600): os.write(f, b'x' * (1 << 20))";
+    let shared = "m = mmap.mmap(-1, 600 << 20)\nfor i in range(600): m.write(b'x' * (1 << 20))";
+    for way in [file, shared] {
+        let script = format!("python3 -c \"import os, mmap, time\n{way}\ntime.sleep(60)\"");
+        let finished = fixture.run(&["--memory", "256MiB", "--timeout", "20s"], &script);
+        assert_eq!(finished.outcome(), "failed/out_of_memory", "{way}: {}", finished.stderr);
+    }
+}
+
+/// The agent closes its own workspace, and with it, once, the collector's view of it.
+#[test]
+fn a_workspace_that_is_closed_to_its_owner_still_gives_a_diff() {
+    let fixture = Fixture::new();
+    let finished = fixture.run(&[], "echo more >> README.md; chmod 000 . /home/worker");
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    assert!(finished.diff().contains("+more"), "{}", finished.stderr);
+}
+
+/// Stopped processes answer no polite signal.
+#[test]
+fn an_agent_that_stops_itself_and_its_children_is_ended_at_its_deadline() {
+    let fixture = Fixture::new();
+    let finished = fixture.run(&["--timeout", "2s"], "setsid sh -c 'kill -STOP $$' & kill -STOP $$");
+    assert_eq!(finished.outcome(), "timed_out", "{}", finished.stderr);
+}

@@ -101,6 +101,7 @@ pub(crate) async fn keep(
     let transcript = folder.join("transcript.log");
     transcript::write(sandbox.attach().await?.stdout, &transcript).await?;
 
+    open_to_owner(sandbox.layers().written())?;
     let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()))?;
     let git = find_git((node.env)("PATH").as_deref());
     let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
@@ -213,6 +214,16 @@ impl Shown<'_> {
         let path = path.filter(|path| path.0.is_file())?;
         Some(self.show(name, path, ToolAccess::ReadCaller))
     }
+}
+
+/// An agent that closes its workspace to itself (`chmod 000 .`) would close it to the collector.
+fn open_to_owner(folder: &Path) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&folder)?.st_mode & 0o777);
+    // Through the descriptor, which no link can have replaced.
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder));
+    Ok(rustix::fs::chmod(path, mode | Mode::RUSR | Mode::XUSR)?)
 }
 
 fn make_scratch(workspace: &Path) -> io::Result<PathBuf> {
