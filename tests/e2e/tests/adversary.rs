@@ -161,3 +161,26 @@ fn an_agent_that_stops_itself_and_its_children_is_ended_at_its_deadline() {
     let finished = fixture.run(&["--timeout", "2s"], "setsid sh -c 'kill -STOP $$' & kill -STOP $$");
     assert_eq!(finished.outcome(), "timed_out", "{}", finished.stderr);
 }
+
+/// A file system that is mounted below a folder that the caller shows read-only.
+#[test]
+fn what_is_mounted_below_a_read_only_mount_is_read_only_too() {
+    if !is_root("a file system below a folder") {
+        return;
+    }
+    let fixture = Fixture::new();
+    fs::create_dir_all(fixture.path("data/below")).unwrap();
+    let (data, command) = (fixture.path("data").display().to_string(), fixture.command());
+    // In a mount namespace of the test's own.
+    let script = "mount -t tmpfs none \"$1/below\" && exec \"$2\" run --json --mount \"$1\" -- true";
+    let mut unshare = std::process::Command::new("unshare");
+    unshare.args(["--mount", "sh", "-c", script, "sh", &data]).arg(command.get_program());
+    unshare.current_dir(fixture.repository());
+    unshare.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let finished = cofferdam_e2e::Finished::of(unshare);
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    let json = finished.json();
+    let mounts = json["seal"]["inside"]["mounts"].as_array().unwrap();
+    let below = mounts.iter().find(|mount| mount["target"] == format!("{data}/below")).unwrap();
+    assert_eq!(below["read_only"], true, "{below}");
+}
