@@ -35,8 +35,8 @@ fn misbehave(fixture: &Fixture, flags: &[&str], behaviour: &[&str]) -> Finished 
     fixture.cofferdam(&args)
 }
 
-/// Within three seconds of the cause, which for the ones here is at most a few seconds after the start.
-const SOON: Duration = Duration::from_secs(15);
+/// Not for ever. How soon each cause becomes an outcome is for tests that run alone; these share a machine.
+const SOON: Duration = Duration::from_secs(30);
 
 #[test]
 fn forged_worker_lines_arrive_as_messages_and_not_as_events() {
