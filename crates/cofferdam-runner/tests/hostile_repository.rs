@@ -206,3 +206,20 @@ fn alternates_cannot_name_any_folder() {
     let prepared = place.prepare(&cofferdam_core::Source::Local { path: root }).unwrap();
     assert!(prepared.read_only.is_empty(), "{:?}", prepared.read_only);
 }
+
+/// A tarball can hold what no clone can: a pipe that nobody writes to, a link to a device without an end.
+#[test]
+fn pipes_and_devices_in_the_place_of_git_files_neither_block_nor_fill_the_memory() {
+    for place in [Place::new(), Place::copying()] {
+        let root = place.repository("repo", "echo a > a");
+        let source = cofferdam_core::Source::Local { path: root.clone() };
+        for name in ["objects/info/alternates", "info/exclude", "index"] {
+            let file = root.join(".git").join(name);
+            for plant in ["ln -s /dev/zero", "mkfifo"] {
+                shell(&root, &format!("rm -f {0}; {plant} {0}", file.display()));
+                place.prepare(&source).unwrap();
+            }
+            shell(&root, &format!("rm {}", file.display()));
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The seam between the runner and whatever makes sandboxes.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -214,6 +214,17 @@ pub enum Layers {
         /// On the host.
         path: PathBuf,
     },
+}
+
+impl Layers {
+    /// The folder that the agent wrote into.
+    #[must_use]
+    pub fn written(&self) -> &Path {
+        match self {
+            Self::Overlay { upper, .. } => upper,
+            Self::Folder { path } => path,
+        }
+    }
 }
 
 /// What a sandbox is made from.

@@ -2,11 +2,11 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, openat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 
 /// Removes a folder and everything below. It follows no link, opens folders that were closed to their own
@@ -50,16 +50,7 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
 
 /// Opens a folder that is to be emptied; `None` if it is gone.
 fn enter(parent: impl AsFd, name: &OsStr) -> io::Result<Option<OwnedFd>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open = || openat(parent.as_fd(), name, flags, Mode::empty());
-    let opened = match open() {
-        Err(Errno::ACCESS) => {
-            chmodat(parent.as_fd(), name, Mode::RWXU, AtFlags::empty())?;
-            open()
-        }
-        opened => opened,
-    };
-    match opened {
+    match open_folder(parent, name) {
         Ok(folder) => {
             // Entries can be removed only from a folder that its owner may write.
             let _ = rustix::fs::fchmod(&folder, Mode::RWXU);
@@ -68,6 +59,27 @@ fn enter(parent: impl AsFd, name: &OsStr) -> io::Result<Option<OwnedFd>> {
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Opens a folder that an agent wrote, also one that its owner closed to itself: it could hide anything.
+///
+/// The right to read is given through a descriptor and never by name. The attack: while we look, the agent
+/// swaps the folder for a link to `~/.ssh`, and it is that whose mode we change.
+pub(crate) fn open_folder(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat(parent.as_fd(), name, flags, Mode::empty()) {
+        Err(Errno::ACCESS) => open_closed_folder(parent.as_fd(), name),
+        opened => opened,
+    }
+}
+
+fn open_closed_folder(parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = openat(parent, name, OFlags::PATH | flags, Mode::empty())?;
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&folder)?.st_mode & 0o777);
+    // A descriptor of this kind cannot be changed directly; its entry in /proc can, and leads nowhere else.
+    rustix::fs::chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), mode | Mode::RUSR | Mode::XUSR)?;
+    openat(&folder, ".", OFlags::RDONLY | flags, Mode::empty())
 }
 
 /// Removes everything but folders, and returns the first of those that is not empty.
@@ -139,6 +151,23 @@ mod tests {
         assert!(!tree.exists());
         assert!(outside.join("kept").exists());
         remove_tree(&tree).unwrap();
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_closed_folder_changes_no_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let victim = root.path().join("victim");
+        fs::create_dir(&victim).unwrap();
+        fs::set_permissions(&victim, fs::Permissions::from_mode(0o000)).unwrap();
+        std::os::unix::fs::symlink(&victim, root.path().join("swapped")).unwrap();
+        let parent = fs::File::open(root.path()).unwrap();
+        // What happens after the first try was refused: by now the name is a link.
+        let opened = open_closed_folder(parent.as_fd(), OsStr::new("swapped"));
+        assert!(opened.is_err());
+        assert_eq!(victim.metadata().unwrap().permissions().mode() & 0o777, 0);
+        assert!(open_closed_folder(parent.as_fd(), OsStr::new("victim")).is_ok());
+        assert_eq!(victim.metadata().unwrap().permissions().mode() & 0o777, 0o500);
     }
 
     #[test]

@@ -50,8 +50,8 @@ impl Relay {
         if self.allowance == Allowance::Exceeded {
             return Ok(Allowance::Exceeded);
         }
-        let fitting = usize::try_from(self.bytes_left).unwrap_or(usize::MAX).min(bytes.len());
-        self.bytes_left -= fitting as u64;
+        let (fitting, left) = fitting(bytes, self.bytes_left);
+        self.bytes_left = left;
         let Self { adapter, stdout, stderr, merger, .. } = self;
         let splitter = if stream == Stream::Stdout { stdout } else { stderr };
         splitter.push(&bytes[..fitting], |piece| write(&mut **adapter, merger, stream, piece, output))?;
@@ -71,6 +71,22 @@ impl Relay {
         splitter.finish(|piece| write(&mut **adapter, merger, stream, piece, output))?;
         merger.flush(output)
     }
+}
+
+/// What a line costs beyond its bytes: as an event it has a frame, a row and an index entry. Without this
+/// an agent that prints nothing but newlines makes the host keep two hundred bytes for each of its own.
+const LINE_COST: u64 = 128;
+
+/// How many of the bytes may still be printed, and what may be printed after them.
+fn fitting(bytes: &[u8], mut left: u64) -> (usize, u64) {
+    for (at, &byte) in bytes.iter().enumerate() {
+        let cost = if byte == b'\n' { 1 + LINE_COST } else { 1 };
+        match left.checked_sub(cost) {
+            Some(rest) => left = rest,
+            None => return (at, left),
+        }
+    }
+    (bytes.len(), left)
 }
 
 fn write<W: Write>(
@@ -97,4 +113,17 @@ fn write<W: Write>(
         merger.pass_on(&parsed, output)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_costs_more_than_its_bytes() {
+        assert_eq!(fitting(b"abc", 5), (3, 2));
+        assert_eq!(fitting(b"abc", 2), (2, 0));
+        assert_eq!(fitting(b"a\nb", 131), (3, 0));
+        assert_eq!(fitting(&[b'\n'; 1000], 10 * (1 + LINE_COST) + 5), (10, 5));
+    }
 }

@@ -53,7 +53,16 @@ impl Fixture {
     /// If they cannot be made.
     #[must_use]
     pub fn new() -> Self {
-        let fixture = Self::without_repository();
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// The same in a folder below `parent`.
+    ///
+    /// # Panics
+    /// If they cannot be made.
+    #[must_use]
+    pub fn below(parent: &Path) -> Self {
+        let fixture = Self::in_folder(parent);
         let repository = fixture.repository();
         fs::create_dir(&repository).expect("a new folder");
         fixture.write("README.md", "hello\n");
@@ -70,7 +79,12 @@ impl Fixture {
     /// If it cannot be made.
     #[must_use]
     pub fn without_repository() -> Self {
-        let folder = tempfile::Builder::new().prefix("cofferdam-e2e-").tempdir().expect("a temp folder");
+        Self::in_folder(&std::env::temp_dir())
+    }
+
+    fn in_folder(parent: &Path) -> Self {
+        let folder = tempfile::Builder::new().prefix("cofferdam-e2e-").tempdir_in(parent);
+        let folder = folder.expect("a temp folder");
         fs::create_dir(folder.path().join("home")).expect("a new folder");
         Self { folder, env: Vec::new(), checks: true }
     }

@@ -3,6 +3,7 @@
 //! [`Fixture`] is the entrance. When it is dropped it looks for anything that its runs have left behind
 //! (a process, a mount, a cgroup, a folder, a lease) and fails the test if it finds something.
 
+pub mod attack_suite;
 mod detached;
 mod fixture;
 mod leftovers;

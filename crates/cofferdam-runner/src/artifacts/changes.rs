@@ -61,6 +61,9 @@ pub(super) struct Sides<'a> {
     /// Set for a whole tree: what it was when it was handed over.
     pub(super) manifest: Option<&'a Manifest>,
     pub(super) handed_over_ns: i64,
+    /// Whether what was written is the upper layer of an overlay. In a plain folder the overlay's marks are
+    /// the agent's own invention: a file that bears one would be hidden from the diff.
+    pub(super) is_layer: bool,
 }
 
 /// How a written folder relates to the layers below it.
@@ -139,7 +142,7 @@ impl Walk<'_> {
             self.changes.left_out.push(path);
             return Ok(());
         }
-        if is_whiteout(stat, || self.sides.written.file(&path)) {
+        if self.sides.is_layer && is_whiteout(stat, || self.sides.written.file(&path)) {
             self.delete(path, found);
             return Ok(());
         }

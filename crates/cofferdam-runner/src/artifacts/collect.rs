@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::changes::{Reach, Sides, find_changes};
@@ -69,6 +69,7 @@ pub fn collect(job: &CollectJob) -> Result<Collected, CollectError> {
         written: &written,
         manifest: manifest.as_ref(),
         handed_over_ns: job.handed_over_ns,
+        is_layer: matches!(job.written, Written::Upper { .. }),
     };
     let changes = find_changes(&sides, reach).map_err(on("compare the workspace with its base"))?;
 
@@ -78,12 +79,13 @@ pub fn collect(job: &CollectJob) -> Result<Collected, CollectError> {
         split_ignored(job, &lower, &git_dir, changes.touched).map_err(on("read ignore rules"))?;
     let patch = write_patch(job, &sides, &git_dir, &kept).map_err(on("write the patch"))?;
 
-    let texts = |paths: &[std::path::PathBuf]| paths.iter().map(|path| escape(path)).collect::<Vec<_>>();
-    let mut left_out = texts(&changes.left_out);
-    left_out.extend(texts(&patch.unreadable));
+    let left_out = [changes.left_out, patch.unreadable, patch.too_large].concat();
     let collected = Collected {
-        changed: patch.changed,
-        left_out,
+        changed_count: patch.changed.len() as u64,
+        changed: within(patch.changed, |one| one.path.len() + one.from.as_ref().map_or(0, String::len)),
+        left_out_count: left_out.len() as u64,
+        left_out: texts(&left_out),
+        base_moved_count: changes.base_moved.len() as u64,
         base_moved: texts(&changes.base_moved),
         ignored_count: ignored.len() as u64,
         ignored_sample: texts(&ignored[..ignored.len().min(IGNORED_SAMPLE)]),
@@ -91,6 +93,25 @@ pub fn collect(job: &CollectJob) -> Result<Collected, CollectError> {
     };
     write_answer(job, &collected).map_err(on("write the answer"))?;
     Ok(collected)
+}
+
+/// The most that the answer says of one kind, in bytes. The attack: a million pipes with long names, and
+/// whoever reads the answer has no memory left.
+const LONGEST_LIST: usize = 4 << 20;
+
+fn texts(paths: &[PathBuf]) -> Vec<String> {
+    within(paths.iter().map(|path| escape(path)), String::len)
+}
+
+/// The first of a list, as far as they are allowed to be said.
+fn within<T>(list: impl IntoIterator<Item = T>, size: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut left = LONGEST_LIST;
+    let fits = |one: &T| {
+        // Every entry costs its frame, too.
+        left = left.saturating_sub(size(one) + 64);
+        left > 0
+    };
+    list.into_iter().take_while(fits).collect()
 }
 
 fn read_manifest(job: &CollectJob) -> io::Result<Option<Manifest>> {

@@ -64,13 +64,20 @@ impl CollectJob {
 /// What the collector found. Paths are text as [`crate::raw_path::escape`] writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Collected {
-    /// What is in the patch.
+    /// What is in the patch: the first, if there are very many.
     pub changed: Vec<ChangedPath>,
-    /// What the agent made and no patch can or should carry: nested `.git`, devices, sockets, pipes.
+    /// How many there are.
+    pub changed_count: u64,
+    /// What the agent made and no patch can or should carry: nested `.git`, devices, sockets, pipes, files
+    /// that are too large. The first, if there are very many.
     pub left_out: Vec<String>,
+    /// How many there are.
+    pub left_out_count: u64,
     /// Files that the agent touched and somebody else has changed in the original meanwhile: the patch
     /// is against their present content.
     pub base_moved: Vec<String>,
+    /// How many there are.
+    pub base_moved_count: u64,
     /// How many touched files are not in the patch because the base's rules ignore them.
     pub ignored_count: u64,
     /// The first of them.

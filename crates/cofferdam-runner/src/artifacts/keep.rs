@@ -27,6 +27,13 @@ pub const TRANSCRIPT: &str = "transcript";
 /// The name of the collector's answer.
 pub const SUMMARY: &str = "summary";
 
+/// How many paths of one kind are named to people. The agent makes as many as it likes.
+const NAMED: usize = 20;
+
+/// Memory that the collector may use, however little the agent had: a diff must not be lost because it is
+/// larger than the program that made it.
+const MEMORY: u64 = 1 << 30;
+
 /// How long the collector has. Its work follows what the agent touched, which its limits bound.
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -61,7 +68,7 @@ impl Kept {
 
     fn event(&self, now_ms: u64) -> NewEvent {
         let Collected { changed, left_out, base_moved, ignored_count, patch_bytes, .. } = &self.collected;
-        let text = match changed.len() {
+        let text = match self.collected.changed_count {
             0 => "nothing was changed".to_owned(),
             1 => "1 file was changed".to_owned(),
             count => format!("{count} files were changed"),
@@ -69,9 +76,11 @@ impl Kept {
         let data = json!({
             "text": text,
             "changed": changed.iter().take(100).collect::<Vec<_>>(),
-            "changed_count": changed.len(),
-            "left_out": left_out,
-            "base_moved": base_moved,
+            "changed_count": self.collected.changed_count,
+            "left_out": left_out.iter().take(NAMED).collect::<Vec<_>>(),
+            "left_out_count": self.collected.left_out_count,
+            "base_moved": base_moved.iter().take(NAMED).collect::<Vec<_>>(),
+            "base_moved_count": self.collected.base_moved_count,
             "ignored_count": ignored_count,
             "patch_bytes": patch_bytes,
         });
@@ -95,6 +104,7 @@ pub(crate) async fn keep(
     transcript::write(sandbox.attach().await?.stdout, &transcript).await?;
     failpoint("runner.transcript");
 
+    open_to_owner(sandbox.layers().written())?;
     let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()))?;
     let git = find_git((node.env)("PATH").as_deref());
     let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
@@ -138,11 +148,18 @@ pub(crate) fn read_summary(summary: Option<&Path>) -> Summary {
 
 fn warnings_of(collected: &Collected, prepared: &[String]) -> Vec<String> {
     let mut warnings = prepared.to_vec();
-    for path in &collected.left_out {
-        warnings.push(format!("not in the diff: {path} (a nested .git, a device, a socket or unreadable)"));
+    for path in collected.left_out.iter().take(NAMED) {
+        let why = "a nested .git, a device, a socket, unreadable or too large";
+        warnings.push(format!("not in the diff: {path} ({why})"));
     }
-    for path in &collected.base_moved {
+    if let Some(more) = collected.left_out_count.checked_sub(NAMED as u64).filter(|more| *more > 0) {
+        warnings.push(format!("not in the diff: {more} more of that kind"));
+    }
+    for path in collected.base_moved.iter().take(NAMED) {
         warnings.push(format!("somebody else changed {path} while the agent worked"));
+    }
+    if let Some(more) = collected.base_moved_count.checked_sub(NAMED as u64).filter(|more| *more > 0) {
+        warnings.push(format!("somebody else changed {more} more files"));
     }
     if collected.ignored_count > 0 {
         let sample = collected.ignored_sample.first().map(String::as_str).unwrap_or_default();
@@ -187,7 +204,9 @@ async fn run_collector(
     };
     let json = serde_json::to_string(&job).map_err(io::Error::from)?;
     let arguments = vec!["collect".to_owned(), json];
-    let tool = Tool { arguments, folders: shown.folders, policy: policy.clone(), deadline: DEADLINE };
+    let mut policy = policy.clone();
+    policy.limits.memory_bytes = policy.limits.memory_bytes.max(MEMORY);
+    let tool = Tool { arguments, folders: shown.folders, policy, deadline: DEADLINE };
     let output = backend.run_tool(id, &tool).await?;
     match output.code {
         Some(0) => Ok(()),
@@ -227,6 +246,16 @@ impl Shown<'_> {
         let path = path.filter(|path| path.0.is_file())?;
         Some(self.show(name, path, ToolAccess::ReadCaller))
     }
+}
+
+/// An agent that closes its workspace to itself (`chmod 000 .`) would close it to the collector.
+fn open_to_owner(folder: &Path) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&folder)?.st_mode & 0o777);
+    // Through the descriptor, which no link can have replaced.
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder));
+    Ok(rustix::fs::chmod(path, mode | Mode::RUSR | Mode::XUSR)?)
 }
 
 fn make_scratch(workspace: &Path) -> io::Result<PathBuf> {

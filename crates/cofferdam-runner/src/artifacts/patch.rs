@@ -9,6 +9,7 @@ use std::process::Stdio;
 
 use super::changes::{Kind, Node, Place, Sides, Touched};
 use super::job::{Change, ChangedPath, CollectJob};
+use crate::confined::ConfinedFolder;
 use crate::pristine_git;
 use crate::raw_path::escape;
 
@@ -19,7 +20,15 @@ pub(super) struct Patch {
     pub(super) bytes: u64,
     /// Touched files that could not be read, by their owner's own doing.
     pub(super) unreadable: Vec<PathBuf>,
+    /// Touched files that would make the patch larger than anybody could use.
+    pub(super) too_large: Vec<PathBuf>,
 }
+
+/// The largest file of which a patch carries the content; no forge takes a larger one. Git holds a file
+/// and its compressed form in memory, so without this one sparse file of a terabyte costs the whole diff.
+const LARGEST_FILE: u64 = 100 << 20;
+/// The most of all files together. The smallest come first, so that ballast does not displace a change.
+const LARGEST_SUM: u64 = 512 << 20;
 
 /// Compares both sides of every touched path and writes `diff.patch`.
 pub(super) fn write_patch(
@@ -33,7 +42,8 @@ pub(super) fn write_patch(
         File::create(patch)?;
         return Ok(Patch::default());
     }
-    let unreadable = import(job, sides, git_dir, touched)?;
+    let (touched, too_large) = fit(sides, touched)?;
+    let unreadable = import(job, sides, git_dir, &touched)?;
     let raw = pristine_git::output(&mut diff_tree(job, git_dir, &["--raw", "-z"]), "git diff-tree")?;
     let changed = parse_raw(&raw)?;
     let output = File::create(&patch)?;
@@ -45,12 +55,43 @@ pub(super) fn write_patch(
             return Err(pristine_git::failure("git diff-tree", ended.status, &ended.stderr));
         }
     }
-    Ok(Patch { changed, bytes: patch.metadata()?.len(), unreadable })
+    Ok(Patch { changed, bytes: patch.metadata()?.len(), unreadable, too_large })
+}
+
+/// Splits what was touched into what fits into a patch and what does not.
+fn fit<'a>(sides: &Sides<'_>, touched: &'a [Touched]) -> io::Result<(Vec<&'a Touched>, Vec<PathBuf>)> {
+    let mut sized = Vec::with_capacity(touched.len());
+    for one in touched {
+        let mut size = 0;
+        for node in [one.before, one.after].into_iter().flatten() {
+            let stat = folder_of(sides, node).stat(&one.path)?;
+            size = size.max(stat.map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0)));
+        }
+        sized.push((size, one));
+    }
+    sized.sort_by_key(|(size, _)| *size);
+    let mut sum: u64 = 0;
+    let fits = |size: u64| {
+        sum = sum.saturating_add(size);
+        size <= LARGEST_FILE && sum <= LARGEST_SUM
+    };
+    let fitting = sized.iter().map(|(size, _)| *size).map(fits).take_while(|fits| *fits).count();
+    let too_large = sized.split_off(fitting).into_iter().map(|(_, one)| one.path.clone()).collect();
+    let mut kept: Vec<&Touched> = sized.into_iter().map(|(_, one)| one).collect();
+    kept.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok((kept, too_large))
+}
+
+fn folder_of<'a>(sides: &Sides<'a>, node: Node) -> &'a ConfinedFolder {
+    match node.place {
+        Place::Layer(number) => sides.lower.layer(number),
+        Place::Written => sides.written,
+    }
 }
 
 /// Exact renames are found whatever their number; the bound is on comparing contents, which is quadratic
 /// and which an agent could otherwise use to keep the collector busy for ever.
-const RENAME_LIMIT: &str = "-l3000";
+const RENAME_LIMIT: &str = "-l1000";
 
 fn diff_tree(job: &CollectJob, git_dir: &Path, options: &[&str]) -> std::process::Command {
     let mut command = pristine_git::command(&job.git.0, git_dir);
@@ -63,7 +104,7 @@ fn import(
     job: &CollectJob,
     sides: &Sides<'_>,
     git_dir: &Path,
-    touched: &[Touched],
+    touched: &[&Touched],
 ) -> io::Result<Vec<PathBuf>> {
     let mut command = pristine_git::command(&job.git.0, git_dir);
     // Larger files are streamed by git too, instead of being held in memory.
@@ -82,7 +123,7 @@ fn import(
 
 fn write_stream(
     sides: &Sides<'_>,
-    touched: &[Touched],
+    touched: &[&Touched],
     mut out: BufWriter<impl Write>,
 ) -> io::Result<Vec<PathBuf>> {
     let mut marks = 0_u64;
@@ -135,10 +176,7 @@ enum Content {
 
 impl Content {
     fn open(sides: &Sides<'_>, path: &Path, node: Node) -> io::Result<Self> {
-        let folder = match node.place {
-            Place::Layer(number) => sides.lower.layer(number),
-            Place::Written => sides.written,
-        };
+        let folder = folder_of(sides, node);
         match node.kind {
             Kind::Link => folder.link_target(path).map(Self::Target),
             Kind::File | Kind::Executable => folder.file(path).map(Self::File),

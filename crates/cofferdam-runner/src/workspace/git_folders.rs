@@ -128,7 +128,7 @@ fn is_object_folder(objects: &Path, owners: &[u32]) -> bool {
 }
 
 /// Reads a small regular file; a fifo or a device in its place would block or never end.
-fn read_pointer(file: &Path) -> Option<Vec<u8>> {
+pub(super) fn read_pointer(file: &Path) -> Option<Vec<u8>> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }

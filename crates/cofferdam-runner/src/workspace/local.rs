@@ -104,7 +104,9 @@ impl Tree<'_> {
         // The agent may rewrite its index and rules; the base's are kept apart.
         let kept = |from: Option<&PathBuf>, name: &str, to: &str| -> Result<Option<RawPath>, Error> {
             let to = self.own.join(to);
-            match from.map(|git| fs::copy(git.join(name), &to)) {
+            // A fifo in its place would keep us waiting for ever.
+            let from = from.map(|git| git.join(name)).filter(|file| file.is_file());
+            match from.map(|file| fs::copy(file, &to)) {
                 Some(Ok(_)) => Ok(Some(RawPath(to))),
                 Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
                     Err(Error::writing(&to, error))

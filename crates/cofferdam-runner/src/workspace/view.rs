@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::git_config::sanitise;
-use super::git_folders::{GitFolders, alternates, inner_files, read_alternates, read_gitfile};
+use super::git_folders::{GitFolders, alternates, inner_files, read_alternates, read_gitfile, read_pointer};
 use super::survey::Survey;
 use super::veil::Veil;
 use crate::raw_path::escape;
@@ -92,7 +92,7 @@ impl View {
     /// A relative path in `alternates` leads elsewhere from `/workspace`; shown absolute, it is right.
     fn fix_alternates(&mut self, folder: &Path, prefix: &Path, objects: &Path, below: Option<&Path>) {
         let file = objects.join("info/alternates");
-        let Ok(content) = fs::read(folder.join(&file)) else { return };
+        let Some(content) = read_pointer(&folder.join(&file)) else { return };
         let mut absolute = Vec::new();
         for path in read_alternates(&folder.join(objects)) {
             absolute.extend_from_slice(path.as_os_str().as_bytes());

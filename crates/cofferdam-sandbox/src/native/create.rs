@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::{MountAccess, Policy, inside};
 
+use super::cover::covers;
 use super::plan::{Access, CgroupPlan, Entry, IdRange, LaunchPlan, Owner};
 use super::{Holder, Options, holder, ids, limits_of, may_be_best_effort, refusal, system, workspace_folder};
 use crate::backend::{Attachment, CreateError, Layers, SandboxSpec, Workspace};
@@ -189,6 +190,10 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
     entries.push(bind(&places.home, inside::HOME, Access::ReadWrite));
     entries.push(bind(&places.tmp, inside::TMP, Access::ReadWrite));
     entries.extend(caller_mounts(policy)?);
+    // The repository is seen through its mask or not at all, and the state never.
+    for private in spec.alias.iter().chain([&options.state]) {
+        entries.extend(covers(&entries, private));
+    }
     let mut overlays = places.overlays.iter();
     match &spec.workspace {
         Workspace::Overlay { layers } => {

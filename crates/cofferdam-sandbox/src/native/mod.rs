@@ -1,6 +1,7 @@
 //! The native backend: Linux namespaces, made by this binary. No daemon, no image, no root.
 
 pub(crate) mod cgroup;
+mod cover;
 mod create;
 mod id_map;
 mod ids;

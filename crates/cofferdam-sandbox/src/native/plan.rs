@@ -60,6 +60,8 @@ pub(crate) enum Entry {
     Proc { path: PathBuf },
     /// Device nodes that every program expects, and pseudo-terminals.
     Devices,
+    /// An empty folder over what is there, closed to writing once the root is complete.
+    Empty { path: PathBuf },
     /// A small file system in memory.
     Memory { path: PathBuf, bytes: u64 },
 }

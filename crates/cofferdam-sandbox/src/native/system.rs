@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::{Network, inside};
 
+use super::cover::covers;
 use super::plan::{Access, Entry};
 
 /// What the backend is told about the caller, whose environment only the binary reads.
@@ -104,8 +105,10 @@ const TOOLCHAINS: &[&str] = &[
     ".local/share/mise/installs",
     ".local/share/pipx",
     ".local/share/pnpm",
-    ".local/share/uv",
-    ".npm-global",
+    ".local/share/uv/python",
+    ".local/share/uv/tools",
+    ".npm-global/bin",
+    ".npm-global/lib",
     ".nvm",
     ".pyenv",
     ".rbenv",
@@ -119,11 +122,25 @@ const TOOLCHAINS: &[&str] = &[
     "sdk",
 ];
 
+/// Files in toolchains in which tokens of package registries are kept. A star stands for one name.
+const CREDENTIALS: &[&str] = &[
+    ".asdf/installs/nodejs/*/etc/npmrc",
+    ".fnm/node-versions/*/installation/etc/npmrc",
+    ".local/share/fnm/node-versions/*/installation/etc/npmrc",
+    ".local/share/mise/installs/node/*/etc/npmrc",
+    ".nvm/versions/node/*/etc/npmrc",
+    ".pyenv/versions/*/pip.conf",
+    ".volta/tools/image/node/*/etc/npmrc",
+    ".asdf/installs/python/*/pip.conf",
+    ".local/share/mise/installs/python/*/pip.conf",
+    ".local/share/pipx/venvs/*/pip.conf",
+];
+
 /// Variables that lead a toolchain to its folder, since the home inside is another one.
 const TOOLCHAIN_VARIABLES: &[(&str, &str)] =
     &[("RUSTUP_HOME", ".rustup"), ("NVM_DIR", ".nvm"), ("PYENV_ROOT", ".pyenv"), ("RBENV_ROOT", ".rbenv")];
 
-/// The entries that every sandbox has.
+/// The entries that every sandbox has. The caller's home is covered where it would be shown.
 pub(super) fn entries(caller: &Caller, network: Network) -> Vec<Entry> {
     let mut entries = Vec::new();
     for folder in SYSTEM_FOLDERS.iter().map(Path::new) {
@@ -147,8 +164,16 @@ pub(super) fn entries(caller: &Caller, network: Network) -> Vec<Entry> {
             owner: None,
         });
     }
+    // Before the toolchains, which are shown all the same.
+    if let Some(home) = &caller.home {
+        entries.extend(covers(&entries, home));
+    }
     for folder in toolchains(caller) {
         entries.extend(existing(&folder));
+    }
+    for file in credentials(caller) {
+        let (source, access) = (PathBuf::from("/dev/null"), Access::ReadOnly);
+        entries.push(Entry::Bind { source, target: file, access, owner: None });
     }
     entries.push(Entry::Devices);
     entries
@@ -172,6 +197,25 @@ fn toolchains(caller: &Caller) -> Vec<PathBuf> {
         // A toolchain folder that is a link could be made to show any folder of the host.
         .filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_symlink()))
         .collect()
+}
+
+/// Every file of [`CREDENTIALS`] that is shown with its toolchain.
+fn credentials(caller: &Caller) -> Vec<PathBuf> {
+    let Some(home) = &caller.home else { return Vec::new() };
+    let toolchains = toolchains(caller);
+    let mut found = Vec::new();
+    for pattern in CREDENTIALS {
+        let Some((before, after)) = pattern.split_once("/*/") else { continue };
+        for entry in fs::read_dir(home.join(before)).into_iter().flatten().flatten() {
+            let file = entry.path().join(after);
+            // Versions of node are often links to each other; what a link leads to is covered at its own path.
+            let real = file.canonicalize().is_ok_and(|real| real == file);
+            if real && toolchains.iter().any(|toolchain| file.starts_with(toolchain)) {
+                found.push(file);
+            }
+        }
+    }
+    found
 }
 
 /// Files of our own, where the host's would name its people and its network.
@@ -254,11 +298,13 @@ mod tests {
     #[test]
     fn a_toolchain_is_shown_and_its_credentials_are_not() {
         let home = tempfile::tempdir().unwrap();
-        for folder in [".cargo/bin", ".rustup", ".ssh"] {
+        let node = ".nvm/versions/node/v22/etc";
+        for folder in [".cargo/bin", ".rustup", ".ssh", ".local/share/uv/credentials", node] {
             fs::create_dir_all(home.path().join(folder)).unwrap();
         }
         fs::write(home.path().join(".cargo/credentials.toml"), "token").unwrap();
-        std::os::unix::fs::symlink(home.path().join(".ssh"), home.path().join(".nvm")).unwrap();
+        fs::write(home.path().join(node).join("npmrc"), "token").unwrap();
+        std::os::unix::fs::symlink(home.path().join(".ssh"), home.path().join(".pyenv")).unwrap();
         let caller = Caller {
             home: Some(home.path().to_owned()),
             path: vec![home.path().join(".cargo/bin"), home.path().join("bin"), "/usr/bin".into()],
@@ -271,7 +317,13 @@ mod tests {
                 _ => None,
             })
             .collect();
-        assert_eq!(shown, [home.path().join(".cargo/bin"), home.path().join(".rustup")]);
+        let npmrc = format!("{node}/npmrc");
+        let expected = [".cargo/bin", ".nvm", ".rustup", &npmrc].map(|name| home.path().join(name));
+        assert_eq!(shown, expected);
+        let null = entries(&caller, Network::None).into_iter().any(
+            |entry| matches!(entry, Entry::Bind { source, target, .. } if target == expected[3] && source == Path::new("/dev/null")),
+        );
+        assert!(null, "the token is covered");
         let env = environment(&caller);
         let cargo = home.path().join(".cargo/bin").display().to_string();
         assert_eq!(env["PATH"], format!("{cargo}:/usr/bin:/usr/local/bin:/bin"));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::{Network, WallPlan, inside};
 
+use super::cover::covers;
 use super::create::{bind, give, owner_of};
 use super::launcher::{LaunchStatus, NOT_LAUNCHED};
 use super::plan::{Access, Entry, LaunchPlan};
@@ -73,6 +74,9 @@ fn plan(options: &Options, sandbox: &Folder, tool: &Tool, walls: &WallPlan) -> i
     };
     let mut entries = vec![Entry::Proc { path: "/proc".into() }];
     entries.extend(system::entries(&system::Caller::default(), Network::None));
+    for private in options.caller.home.iter().chain([&options.state]) {
+        entries.extend(covers(&entries, private));
+    }
     entries.push(bind(&options.binary, inside::BINARY, Access::ReadOnly));
     for folder in &tool.folders {
         if let (ToolAccess::Write | ToolAccess::ReadOwn, Some(ids)) = (folder.access, ids) {

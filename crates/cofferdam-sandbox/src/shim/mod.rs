@@ -9,6 +9,7 @@
 mod disk;
 mod processes;
 mod relay;
+mod unnamed;
 mod watch;
 
 use std::fs::{File, OpenOptions};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use cofferdam_core::{ExitCause, LimitHit};
 
 use super::disk::DiskWatch;
-use super::{ShimPlan, Woken, processes};
+use super::{ShimPlan, Woken, processes, unnamed};
 
 /// How often memory is summed up where no cgroup holds it.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(200);
@@ -55,7 +55,7 @@ impl Watch {
             // A timeout beyond what the clock can tell is as good as none; a year is such a one.
             deadline: now + timeout.min(Duration::from_secs(365 * 24 * 3600)),
             grace: Duration::from_millis(plan.grace_ms),
-            disk: DiskWatch::new(plan.watched.clone(), plan.workspace_bytes, now),
+            disk: DiskWatch::new(plan.watched.clone(), plan.workspace_bytes, now).ignoring_what_is_there(),
             memory,
             ending: None,
         }
@@ -86,7 +86,7 @@ impl Watch {
             ExitCause::OwnerGone
         } else if woken.kill_requested {
             ExitCause::Killed
-        } else if self.disk.is_over(now) {
+        } else if self.disk.is_over(now, child.cast_signed()) {
             ExitCause::Limit { hit: LimitHit::Disk }
         } else if self.memory_is_over(now, child) {
             ExitCause::Limit { hit: LimitHit::Memory }
@@ -106,7 +106,9 @@ impl Watch {
             return false;
         }
         memory.next = now + MEMORY_INTERVAL;
-        processes::resident_bytes(child.cast_signed()) > memory.limit_bytes
+        let child = child.cast_signed();
+        let used = processes::resident_bytes(child).saturating_add(unnamed::memory_bytes(child));
+        used > memory.limit_bytes
     }
 }
 

@@ -18,6 +18,8 @@ const TESTS: &[Test] = &[
     ("without_seccomp_its_attempts_are_not_taken_for_stopped", walled::without_seccomp),
     ("without_landlock_its_attempts_are_not_taken_for_stopped", walled::without_landlock),
     ("without_limits_its_attempts_are_not_taken_for_stopped", walled::without_limits),
+    ("without_namespaces_and_mounts_their_attempts_are_not_taken_for_stopped", walled::without_namespaces),
+    ("without_another_user_its_attempts_are_not_taken_for_stopped", walled::without_another_user),
 ];
 
 /// Speaks as much of the ordinary harness's command line as cargo and nextest use.

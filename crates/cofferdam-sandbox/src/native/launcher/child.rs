@@ -116,6 +116,12 @@ fn build_root(plan: &LaunchPlan, opened: Vec<Option<OwnedFd>>) -> Result<(), Lau
         let attributes = sys::MountAttributes { set: libc::MOUNT_ATTR_RDONLY, ..Default::default() };
         let root = File::open("/").step("open the root")?;
         sys::set_mount_attributes(&root, sys::Depth::One, &attributes).step("close the root to writing")?;
+        for entry in &plan.entries {
+            let Entry::Empty { path } = entry else { continue };
+            // One that the agent cannot reach was not covered.
+            let Ok(cover) = File::open(path) else { continue };
+            sys::set_mount_attributes(&cover, sys::Depth::One, &attributes).step(describe(entry))?;
+        }
     }
     Ok(())
 }
@@ -145,6 +151,7 @@ pub(super) fn describe(entry: &Entry) -> String {
         }
         Entry::Proc { .. } => "mount proc".to_owned(),
         Entry::Devices => "make the devices".to_owned(),
+        Entry::Empty { path } => format!("cover {}", path.display()),
         Entry::Memory { path, .. } => format!("mount memory at {}", path.display()),
     }
 }
@@ -181,6 +188,15 @@ fn place(plan: &LaunchPlan, entry: &Entry, mount: Option<OwnedFd>, stage: &Path)
             mounts::attach(mounts::processes()?.as_fd(), &path)
         }
         Entry::Devices => make_devices(plan, stage),
+        Entry::Empty { path } => {
+            let path = below(path);
+            // This process may do more than the agent: what it cannot reach, the agent cannot either.
+            match fs::metadata(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+                Err(error) => Err(error),
+                Ok(_) => mounts::attach(mounts::memory(64 << 10, "0755")?.as_fd(), &path),
+            }
+        }
         Entry::Memory { path, bytes } => {
             let path = below(path);
             make_folder(&path)?;

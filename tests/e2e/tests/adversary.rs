@@ -1,0 +1,186 @@
+//! Holes that were found by looking for them, each with what must happen instead.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use cofferdam_e2e::Fixture;
+use cofferdam_e2e::attack_suite::{events, messages};
+
+fn is_root(what: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        println!("SKIPPED: only root can set up: {what}");
+    }
+    root
+}
+
+/// A service account lives in `/opt`, which every sandbox shows.
+#[test]
+fn a_home_a_state_folder_and_a_repository_below_a_shown_folder_are_covered() {
+    if !is_root("a home below /opt") {
+        return;
+    }
+    let fixture = Fixture::below(Path::new("/opt"));
+    fs::set_permissions(fixture.path(""), Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(fixture.home().join(".ssh")).unwrap();
+    fs::write(fixture.home().join(".ssh/id_ed25519"), "private").unwrap();
+    fs::create_dir_all(fixture.home().join(".cargo/bin")).unwrap();
+    fs::write(fixture.home().join(".cargo/bin/tool"), "a tool").unwrap();
+    fixture.write(".env", "PASSWORD=hunter2");
+    let [home, state, repository] =
+        [fixture.home(), fixture.state(), fixture.repository()].map(|path| path.display().to_string());
+    let script = format!(
+        "cat {home}/.ssh/id_ed25519 {repository}/.env {repository}/README.md; ls -A {home} {state}; \
+         cat {home}/.cargo/bin/tool; echo; touch {home}/x {repository}/x {state}/x; cat /workspace/README.md"
+    );
+    let finished = fixture.run(&[], &script);
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    let events = events(&fixture, &finished.run_id());
+    let said: Vec<&str> = messages(&events).collect();
+    let expected = [&*format!("{home}:"), ".cargo", "", &*format!("{state}:"), "a tool", "hello"];
+    assert_eq!(said, expected);
+}
+
+/// The repository's surroundings were mounted, and with them the repository past its mask.
+#[test]
+fn a_mount_around_the_repository_does_not_show_what_is_masked() {
+    let fixture = Fixture::new();
+    fixture.write("../around/repo/.env", "PASSWORD=hunter2");
+    fs::rename(fixture.repository(), fixture.path("around/repo-moved")).unwrap();
+    let repository = fixture.path("around/repo-moved");
+    fs::write(repository.join(".env"), "PASSWORD=hunter2").unwrap();
+    fs::write(fixture.path("around/other"), "shown\n").unwrap();
+    let around = fixture.path("around").display().to_string();
+    let repo = repository.display().to_string();
+    let finished = fixture.run(
+        &["--repo", &repo, "--mount", &format!("{around}:rw")],
+        &format!("cat {around}/other {repo}/.env {repo}/README.md; echo x > {repo}/README.md; cat README.md"),
+    );
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    let events = events(&fixture, &finished.run_id());
+    assert_eq!(messages(&events).collect::<Vec<_>>(), ["shown", "hello"]);
+    assert_eq!(fs::read_to_string(repository.join("README.md")).unwrap(), "hello\n");
+}
+
+/// A file that was removed while it is open takes as much of the disk as any other.
+#[test]
+fn files_without_a_name_count_as_written() {
+    let fixture = Fixture::new();
+    let script =
+        "for n in 3 4 5 6 7 8; do eval \"exec $n>f\"; rm f; head -c 30000000 /dev/zero >&$n; done; sleep 60";
+    for folder in ["/workspace", "/tmp"] {
+        let finished =
+            fixture.run(&["--disk", "64MiB", "--timeout", "20s"], &format!("cd {folder}; {script}"));
+        assert_eq!(finished.outcome(), "failed/disk_limit", "{folder}: {}", finished.stderr);
+    }
+}
+
+/// An empty file takes no block, and a host has only so many inodes.
+#[test]
+fn empty_files_count_as_written() {
+    let fixture = Fixture::new();
+    let script = "mkdir d; cd d; i=0; while [ $i -lt 200 ]; do i=$((i+1)); \
+                  echo $(seq $((i*1000)) $((i*1000+999))) | xargs touch; done; sleep 60";
+    let finished = fixture.run(&["--disk", "64MiB", "--timeout", "60s"], script);
+    assert_eq!(finished.outcome(), "failed/disk_limit", "{}", finished.stderr);
+}
+
+/// Each newline would cost the host a row of its database.
+#[test]
+fn many_empty_lines_reach_the_limit_on_output() {
+    let fixture = Fixture::new();
+    let finished = fixture.run(&["--timeout", "60s"], "yes '' | head -c 5000000");
+    assert_eq!(finished.outcome(), "failed/output_limit", "{}", finished.stderr);
+}
+
+/// Git would hold it in memory; the collector died, and with it the whole diff.
+#[test]
+fn a_huge_sparse_file_does_not_cost_the_diff() {
+    let fixture = Fixture::new();
+    let finished = fixture.run(&["--memory", "64MiB"], "truncate -s 8G huge; echo more >> README.md");
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    assert!(finished.diff().contains("+more"), "{}", finished.diff());
+    let warnings = finished.json()["warnings"].to_string();
+    assert!(warnings.contains("not in the diff: huge"), "{warnings}");
+}
+
+/// What no patch can carry is named, but not a hundred thousand times.
+#[test]
+fn many_strange_files_with_strange_names_neither_break_the_diff_nor_flood_its_reader() {
+    let fixture = Fixture::new();
+    let script = "mkdir p; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); mkfifo \"p/$i$(printf '\\033[2J')\"; done; \
+                  python3 - <<'END' || true\nimport os\nos.mkdir('deep')\nfor _ in range(200):\n  os.chdir('deep' if _ == 0 else 'd')\n  os.mkdir('d')\nEND\n\
+                  echo more >> README.md";
+    let finished = fixture.run(&[], script);
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    assert!(finished.diff().contains("+more"), "{}", finished.diff());
+    let warnings = finished.json()["warnings"].as_array().unwrap().len();
+    assert!(warnings < 30, "{warnings} warnings");
+    assert!(!finished.stderr.contains('\u{1b}'), "{}", finished.stderr);
+}
+
+/// In a workspace that is a copy, the overlay's marks are the agent's to make.
+#[test]
+fn a_forged_whiteout_hides_nothing_from_the_diff() {
+    let fixture = Fixture::without_repository();
+    let script = "echo > seen; : > marked; python3 -c \"import os; os.setxattr('marked', 'user.overlay.whiteout', b'y')\"; \
+                  mknod node c 0 0 || true";
+    let finished = fixture.run(&["--no-repo"], script);
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    assert!(finished.diff().contains("b/marked"), "{}", finished.diff());
+    assert!(finished.json()["warnings"].to_string().contains("node"), "{}", finished.json()["warnings"]);
+}
+
+/// Memory that no process has for itself is memory all the same, also where no cgroup counts it.
+#[test]
+fn memory_that_is_shared_or_in_a_file_counts_as_used() {
+    let fixture = Fixture::new();
+    let file = "f = os.memfd_create('x')\nfor _ in range(600): os.write(f, b'x' * (1 << 20))";
+    let shared = "m = mmap.mmap(-1, 600 << 20)\nfor i in range(600): m.write(b'x' * (1 << 20))";
+    for way in [file, shared] {
+        let script = format!("python3 -c \"import os, mmap, time\n{way}\ntime.sleep(60)\"");
+        let finished = fixture.run(&["--memory", "256MiB", "--timeout", "20s"], &script);
+        assert_eq!(finished.outcome(), "failed/out_of_memory", "{way}: {}", finished.stderr);
+    }
+}
+
+/// The agent closes its own workspace, and with it, once, the collector's view of it.
+#[test]
+fn a_workspace_that_is_closed_to_its_owner_still_gives_a_diff() {
+    let fixture = Fixture::new();
+    let finished = fixture.run(&[], "echo more >> README.md; chmod 000 . /home/worker");
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    assert!(finished.diff().contains("+more"), "{}", finished.stderr);
+}
+
+/// Stopped processes answer no polite signal.
+#[test]
+fn an_agent_that_stops_itself_and_its_children_is_ended_at_its_deadline() {
+    let fixture = Fixture::new();
+    let finished = fixture.run(&["--timeout", "2s"], "setsid sh -c 'kill -STOP $$' & kill -STOP $$");
+    assert_eq!(finished.outcome(), "timed_out", "{}", finished.stderr);
+}
+
+/// A file system that is mounted below a folder that the caller shows read-only.
+#[test]
+fn what_is_mounted_below_a_read_only_mount_is_read_only_too() {
+    if !is_root("a file system below a folder") {
+        return;
+    }
+    let fixture = Fixture::new();
+    fs::create_dir_all(fixture.path("data/below")).unwrap();
+    let (data, command) = (fixture.path("data").display().to_string(), fixture.command());
+    // In a mount namespace of the test's own.
+    let script = "mount -t tmpfs none \"$1/below\" && exec \"$2\" run --json --mount \"$1\" -- true";
+    let mut unshare = std::process::Command::new("unshare");
+    unshare.args(["--mount", "sh", "-c", script, "sh", &data]).arg(command.get_program());
+    unshare.current_dir(fixture.repository());
+    unshare.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let finished = cofferdam_e2e::Finished::of(unshare);
+    assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+    let json = finished.json();
+    let mounts = json["seal"]["inside"]["mounts"].as_array().unwrap();
+    let below = mounts.iter().find(|mount| mount["target"] == format!("{data}/below")).unwrap();
+    assert_eq!(below["read_only"], true, "{below}");
+}
