@@ -14,7 +14,7 @@ use super::sys::{Cloned, clone};
 /// other files to whoever has the same number inside.
 pub(super) fn namespace(owner: Owner, ids: IdRange) -> io::Result<OwnedFd> {
     let (mut hold_read, hold_write) = io::pipe()?;
-    match clone(libc::CLONE_NEWUSER)? {
+    match clone(libc::CLONE_NEWUSER, None)? {
         Cloned::Child => {
             drop(hold_write);
             let _ = hold_read.read(&mut [0]);

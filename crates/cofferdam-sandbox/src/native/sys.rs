@@ -9,6 +9,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::process::Pid;
 use tokio::io::unix::AsyncFd;
 
+/// The same constant of `libc` is too narrow for its value.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
 /// Which side of [`clone`] this is.
 pub(super) enum Cloned {
     /// The caller; holds the child's id.
@@ -17,21 +20,28 @@ pub(super) enum Cloned {
     Child,
 }
 
-/// Forks this process into new namespaces.
+/// Forks this process into new namespaces, and into a version 2 control group if one is given.
 ///
 /// The caller must be single-threaded: the child goes on with a copy of one thread only, and a lock that
 /// another thread held would stay locked there for ever.
-pub(super) fn clone(namespaces: libc::c_int) -> io::Result<Cloned> {
-    let flags = (namespaces | libc::SIGCHLD) as libc::c_ulong;
-    let null = std::ptr::null::<libc::c_void>();
+pub(super) fn clone(namespaces: libc::c_int, group: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
+    // SAFETY: an all-zero `clone_args` is a valid one: no flag, no pointer.
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    args.flags = u64::from(namespaces.cast_unsigned());
+    args.exit_signal = libc::SIGCHLD as u64;
+    if let Some(group) = group {
+        args.flags |= CLONE_INTO_CGROUP;
+        args.cgroup = group.as_raw_fd() as u64;
+    }
     // SAFETY: without CLONE_VM and with a null stack this is fork(2) with namespaces: the child works on
-    // a copy of this address space and returns from the same place. No pointer is dereferenced. The
-    // launcher is single-threaded (see above), so no lock of the C library can be held.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, flags, null, null, null, null) };
+    // a copy of this address space and returns from the same place. The kernel reads `args`, which has the
+    // size that is passed with it, and keeps no pointer. The launcher is single-threaded (see above), so no
+    // lock of the C library can be held.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of::<libc::clone_args>()) };
     match pid {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Cloned::Child),
-        pid => Ok(Cloned::Parent(Pid::from_raw(pid as i32).expect("clone returns 0 or a positive id"))),
+        pid => Ok(Cloned::Parent(Pid::from_raw(pid as i32).expect("clone3 returns 0 or a positive id"))),
     }
 }
 

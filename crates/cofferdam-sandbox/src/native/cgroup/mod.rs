@@ -9,6 +9,7 @@ mod v2;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -49,13 +50,28 @@ pub(crate) fn create(plan: &CgroupPlan, limits: &CgroupLimits) -> io::Result<()>
     made
 }
 
-/// Files to which a process id is written to put that process into the group. They are opened before the
-/// process exists, while the caller still sees them.
-pub(super) fn open_members(plan: Option<&CgroupPlan>) -> io::Result<Vec<File>> {
-    folders(plan)
-        .iter()
-        .map(|folder| OpenOptions::new().write(true).open(folder.join("cgroup.procs")))
-        .collect()
+/// How a process that is yet to be made gets into the group. Moving a whole process waits until every
+/// processor of the machine has noticed, several milliseconds for each hierarchy; neither of these does.
+pub(super) enum Way {
+    /// There is no group of ours.
+    None,
+    /// The process is born in the group of this folder.
+    Born(OwnedFd),
+    /// The process, while it has one thread, writes `0` to each of these. They are opened before it exists,
+    /// since it is the opener's rights that count.
+    Joins(Vec<File>),
+}
+
+/// Opens the group of a process that is yet to be made.
+pub(super) fn open_way(plan: Option<&CgroupPlan>) -> io::Result<Way> {
+    let open = |path: &Path| OpenOptions::new().write(true).open(path.join("tasks"));
+    match plan {
+        None | Some(CgroupPlan::SystemdScope) => Ok(Way::None),
+        Some(CgroupPlan::V1 { memory, cpu, pids }) => {
+            [memory, cpu, pids].into_iter().map(|path| open(path)).collect::<io::Result<_>>().map(Way::Joins)
+        }
+        Some(CgroupPlan::V2 { path }) => Ok(Way::Born(File::open(path)?.into())),
+    }
 }
 
 /// The limits as the kernel has them.

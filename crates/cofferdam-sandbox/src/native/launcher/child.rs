@@ -28,12 +28,12 @@ const STAGE: &str = "/tmp";
 pub(super) fn become_worker(
     plan: &LaunchPlan,
     opened: Vec<Option<OwnedFd>>,
+    joins: &mut [File],
     errors: &OwnedFd,
     failed: &OwnedFd,
-    wait_for_limits: &mut dyn FnMut() -> std::io::Result<()>,
 ) -> ! {
-    let built = build(plan, opened, errors, failed);
-    let error = match built.and_then(|()| wait_for_limits().step("wait for the limits")) {
+    let joined = joins.iter_mut().try_for_each(|group| group.write_all(b"0")).step("join the cgroup");
+    let error = match joined.and_then(|()| build(plan, opened, errors, failed)) {
         Ok(()) => start(&plan.arguments),
         Err(error) => error,
     };

@@ -8,7 +8,7 @@ mod child;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use cofferdam_core::{NamespaceFact, Network, OutsideSeal};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use serde::{Deserialize, Serialize};
 
-use super::cgroup;
+use super::cgroup::{self, Way};
 use super::id_map::write_maps;
 use super::mounts;
 use super::plan::{Entry, IdRange, LaunchPlan};
@@ -97,29 +97,27 @@ fn launch(folder: &Path, shim: i32) -> Result<Pid, LaunchError> {
         folder.read(Record::Plan).step("read the plan")?.ok_or_else(|| missing("read the plan"))?;
     let errors = File::create(folder.worker_errors()).step("open the worker's stderr")?;
     let opened = open_mounts(&plan, &folder)?;
-    let cgroup = cgroup::open_members(plan.cgroup.as_ref()).step("open the cgroup")?;
+    let way = cgroup::open_way(plan.cgroup.as_ref()).step("open the cgroup")?;
+    let (born_in, mut joins) = match way {
+        Way::None => (None, Vec::new()),
+        Way::Born(group) => (Some(group), Vec::new()),
+        Way::Joins(groups) => (None, groups),
+    };
 
     let (mut go_read, mut go_write) = io::pipe().step("make a pipe")?;
     let (mut failed_read, failed_write) = io::pipe().step("make a pipe")?;
-    match clone(namespaces(&plan)).step(CREATE_NAMESPACES)? {
+    match clone(namespaces(&plan), born_in.as_ref().map(AsFd::as_fd)).step(CREATE_NAMESPACES)? {
         Cloned::Child => {
             drop((go_write, failed_read));
             let _ = go_read.read_exact(&mut [0]);
-            let mut wait_for_limits = || go_read.read_exact(&mut [0]);
             let failed_write: OwnedFd = failed_write.into();
-            child::become_worker(&plan, opened, &errors.into(), &failed_write, &mut wait_for_limits)
+            child::become_worker(&plan, opened, &mut joins, &errors.into(), &failed_write)
         }
         Cloned::Parent(pid) => {
-            drop((go_read, failed_write, opened));
+            drop((go_read, failed_write, opened, joins));
             map_ids(pid, &plan).step("map the sandbox's ids")?;
-            go_write.write_all(&[1]).step("start the sandbox's first process")?;
             let namespaces = namespace_facts(pid).step("read the sandbox's namespaces")?;
-            // Joining a group waits for every processor of the machine, so the child builds meanwhile. It
-            // starts nothing before it is in.
-            for mut members in cgroup {
-                write!(members, "{}", pid.as_raw_nonzero()).step("join the cgroup")?;
-            }
-            go_write.write_all(&[1]).step("start the worker")?;
+            go_write.write_all(&[1]).step("start the sandbox's first process")?;
             drop(go_write);
             wait_until_started(&mut failed_read)?;
             let outside = measure(&plan, pid, namespaces)?;
@@ -182,7 +180,7 @@ fn make_stage(folder: &Folder) -> io::Result<PathBuf> {
     let private = rustix::mount::MountPropagationFlags::PRIVATE | rustix::mount::MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private)?;
     let memory = mounts::memory(1 << 20, "0700")?;
-    mounts::attach(std::os::fd::AsFd::as_fd(&memory), &stage)?;
+    mounts::attach(memory.as_fd(), &stage)?;
     Ok(stage)
 }
 
