@@ -7,6 +7,7 @@
 //! This crate does no I/O, starts no task and never reads the clock or a random source: times and
 //! random bits are arguments. That is what makes every decision here testable by value.
 
+mod causes;
 mod event;
 mod ids;
 mod mask;
@@ -19,6 +20,7 @@ mod run;
 mod seal;
 mod walls;
 
+pub use causes::with_causes;
 pub use event::{Event, EventType, NewEvent};
 pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
 pub use mask::{DEFAULT_MASK, Mask};

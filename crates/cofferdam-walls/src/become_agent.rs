@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cofferdam_core::WallPlan;
+use cofferdam_core::{WallPlan, with_causes};
 
 use crate::enter::{Error, enter};
 
@@ -128,23 +128,11 @@ fn report(error: &Error, status: Option<RawFd>) {
         *fd >= FIRST_FD && rustix::io::fcntl_getfd(unsafe { BorrowedFd::borrow_raw(*fd) }).is_ok()
     };
     let Some(status) = status.filter(is_open) else {
-        eprintln!("{}", chain(error));
+        eprintln!("{}", with_causes(error));
         return;
     };
-    let line = serde_json::json!({ "not_started": chain(error) });
+    let line = serde_json::json!({ "not_started": with_causes(error) });
     // SAFETY: this process owns the descriptor by the role's contract, and exits right after.
     let mut pipe = unsafe { std::fs::File::from_raw_fd(status) };
     let _ = writeln!(pipe, "{line}");
-}
-
-/// The error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cofferdam_core::RunId;
+use cofferdam_core::{RunId, with_causes};
 use cofferdam_runner::Home;
 
 use crate::exit::ExitCode;
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 
 /// Everything that a command takes from around it.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl Caller {
             let shown = path.display();
             Failure::new(
                 ExitCode::Refused,
-                format!("the state folder {shown} cannot be used: {}", chain(&error)),
+                format!("the state folder {shown} cannot be used: {}", with_causes(&error)),
             )
             .hint("export COFFERDAM_HOME=/a/folder/of/yours")
         })

@@ -3,6 +3,8 @@
 
 use std::error::Error;
 
+use cofferdam_core::with_causes;
+
 use crate::exit::ExitCode;
 use crate::sanitize;
 
@@ -22,7 +24,7 @@ impl Failure {
 
     /// A failure of our own, with its causes.
     pub(crate) fn internal(attempted: &str, cause: &dyn Error) -> Self {
-        Self::new(ExitCode::Internal, format!("{attempted}: {}", chain(cause)))
+        Self::new(ExitCode::Internal, format!("{attempted}: {}", with_causes(cause)))
     }
 
     /// The same failure, with what to do about it.
@@ -67,22 +69,6 @@ impl From<UsageError> for Failure {
     }
 }
 
-/// An error and its causes in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let cause_text = cause.to_string();
-        // Some errors repeat their cause in their own words.
-        if !text.ends_with(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        next = cause.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,12 +77,5 @@ mod tests {
     fn an_error_is_one_line_and_its_hint_another() {
         let failure = Failure::new(ExitCode::Usage, "no\nsuch \x1b[31mthing").hint("type this");
         assert_eq!(failure.render(), "error: no such thing\nhint: type this\n");
-    }
-
-    #[test]
-    fn the_causes_follow_the_message() {
-        let cause = std::io::Error::other("disk on fire");
-        let error = anyhow::Error::new(cause).context("failed to write");
-        assert_eq!(chain(error.as_ref()), "failed to write: disk on fire");
     }
 }

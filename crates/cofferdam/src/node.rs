@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cofferdam_core::NodeId;
+use cofferdam_core::{NodeId, with_causes};
 use cofferdam_runner::{EnvLookup, Home, Node, NodeOptions, recovery};
 use cofferdam_sandbox::{Attachment, Backend, host, native};
 use cofferdam_store::{OpenError, Store};
 
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::exit::ExitCode;
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 
 /// Variables that say nothing private and that programs work badly without.
 const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
@@ -20,7 +20,7 @@ const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
 /// Opens the record of runs.
 pub(crate) async fn open_store(home: &Home) -> Result<Store, Failure> {
     Store::open_sqlite(&home.database()).await.map_err(|error| {
-        let failure = Failure::new(ExitCode::Refused, chain(&error));
+        let failure = Failure::new(ExitCode::Refused, with_causes(&error));
         match error {
             OpenError::NetworkFileSystem { .. } => {
                 failure.hint("export COFFERDAM_HOME=/a/folder/on/a/local/disk")

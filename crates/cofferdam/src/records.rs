@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use cofferdam_core::{Event, RunId, RunState};
+use cofferdam_core::{Event, RunId, RunState, with_causes};
 use cofferdam_runner::artifacts::DIFF;
 use cofferdam_runner::{Home, Node};
 pub(crate) use cofferdam_store::RunRecord;
@@ -11,7 +11,7 @@ use cofferdam_store::{CancelAnswer, Error, RunFilter};
 
 use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::node;
 
 /// How many events are read at once.
@@ -91,6 +91,6 @@ impl Records {
 fn failure(error: Error) -> Failure {
     match error {
         Error::NotFound { .. } | Error::NotFinal { .. } => Failure::new(ExitCode::Usage, error.to_string()),
-        _ => Failure::new(ExitCode::Internal, chain(&error)),
+        _ => Failure::new(ExitCode::Internal, with_causes(&error)),
     }
 }

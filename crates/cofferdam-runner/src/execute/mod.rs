@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use cofferdam_core::{
     Decision, Event, EventType, FailureClass, NewEvent, Outcome, RunState, SandboxId, conclude, decide,
+    with_causes,
 };
 use cofferdam_sandbox::Backend;
 use cofferdam_store::{Claimed, Left, Letter, failpoint};
@@ -102,10 +103,10 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
         }
         // What the agent did is not in doubt, and only a success claims that its diff is there.
         Err(error) if outcome == Outcome::Succeeded => {
-            Ok(Outcome::failed(FailureClass::Collect, stop::with_causes(&error)))
+            Ok(Outcome::failed(FailureClass::Collect, with_causes(&error)))
         }
         Err(error) => {
-            let text = format!("the diff could not be collected: {}", stop::with_causes(&error));
+            let text = format!("the diff could not be collected: {}", with_causes(&error));
             left.events.push(NewEvent::new(now_ms(), EventType::Log, json!({ "text": text })));
             Ok(outcome)
         }
@@ -140,9 +141,9 @@ async fn destroy(attempt: &mut Attempt<'_>) {
     let id = attempt.sandbox_id();
     let destroyed = match attempt.backend() {
         Ok(backend) => match backend.open(&id).await {
-            Ok(sandbox) => sandbox.destroy().await.map_err(|error| stop::with_causes(&error)).map(|()| true),
+            Ok(sandbox) => sandbox.destroy().await.map_err(|error| with_causes(&error)).map(|()| true),
             Err(cofferdam_sandbox::OpenError::NotFound(_)) => Ok(false),
-            Err(error) => Err(stop::with_causes(&error)),
+            Err(error) => Err(with_causes(&error)),
         },
         Err(_) => Ok(false),
     };
@@ -154,7 +155,7 @@ async fn destroy(attempt: &mut Attempt<'_>) {
     };
     failpoint("runner.workspace_removed");
     if let Ok(Err(error)) = removed {
-        tracing::warn!(sandbox.id = %id, error = %stop::with_causes(&error), "a workspace could not be removed");
+        tracing::warn!(sandbox.id = %id, error = %with_causes(&error), "a workspace could not be removed");
     }
     let event = match destroyed {
         Ok(false) => return,

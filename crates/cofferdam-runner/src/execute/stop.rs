@@ -1,6 +1,6 @@
 //! Why the straight line ends early.
 
-use cofferdam_core::{FailureClass, Outcome};
+use cofferdam_core::{FailureClass, Outcome, with_causes};
 use cofferdam_sandbox::{CreateError, OpenError, Refusal};
 
 use crate::workspace;
@@ -76,16 +76,4 @@ impl From<OpenError> for Stop {
     fn from(error: OpenError) -> Self {
         Self::outcome(Outcome::failed(FailureClass::Sandbox, with_causes(&error)))
     }
-}
-
-/// An error and its causes in one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

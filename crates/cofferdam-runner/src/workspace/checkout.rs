@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use cofferdam_core::RepoUrl;
+use cofferdam_sandbox::remove_tree;
 use sha2::{Digest, Sha256};
 
 use super::mirror::Mirror;
 use super::refs::{Resolved, resolve};
-use super::remove::remove_tree;
 use super::{Error, Progress};
 use crate::Home;
 use crate::pristine_git;

@@ -8,10 +8,10 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use cofferdam_core::RepoUrl;
+use cofferdam_sandbox::remove_tree;
 use rustix::fs::FlockOperation;
 use sha2::{Digest, Sha256};
 
-use super::remove::remove_tree;
 use super::{Error, Progress};
 use crate::Home;
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use cofferdam_runner::artifacts::{self, Applied, ApplyError};
 
 use crate::exit::ExitCode;
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
+use cofferdam_core::with_causes;
 
 /// Applies a patch to a repository.
 ///
@@ -24,7 +25,7 @@ pub(crate) async fn apply(
     let applied = tokio::task::spawn_blocking(move || artifacts::apply(&from, &to)).await;
     match applied {
         Ok(Ok(applied)) => Ok(applied),
-        Ok(Err(error @ ApplyError::Conflict { .. })) => Err(conflict(patch, &chain(&error))),
+        Ok(Err(error @ ApplyError::Conflict { .. })) => Err(conflict(patch, &with_causes(&error))),
         Ok(Err(error)) => Err(Failure::internal("the diff could not be applied", &error)),
         Err(panic) => Err(Failure::internal("the diff could not be applied", &panic)),
     }
