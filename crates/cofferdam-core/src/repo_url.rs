@@ -60,13 +60,13 @@ impl RepoUrl {
         if text.starts_with('-') {
             return Err(RepoUrlError::Option(own()));
         }
-        if text.is_empty() || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err(RepoUrlError::Malformed(own()));
-        }
         if let Some((helper, _)) = text.split_once("::")
             && helper.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
         {
             return Err(RepoUrlError::Helper(own()));
+        }
+        if text.is_empty() || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return Err(RepoUrlError::Malformed(own()));
         }
         match text.split_once("://") {
             Some((scheme, rest)) => Self::check_scheme(text, &scheme.to_ascii_lowercase(), rest, local)?,

@@ -130,7 +130,7 @@ fn not_a_repository_is_a_usage_error() {
 fn bad_addresses_are_usage_errors() {
     let place = Place::new();
     insta::assert_snapshot!(place.says(&["run", "--repo", "ext::sh -c id", "--", "true"]), @r"
-    error: `ext::sh -c id` is not a repository address (use https://host/path, ssh://host/path or git@host:path)
+    error: repository address `ext::sh -c id` names a remote helper, which could run any program
     hint: type an address such as https://host/path or git@host:path, or the path of a folder
     exit 2
     ");

@@ -110,7 +110,7 @@ fn path_text(path: &Path) -> String {
 }
 
 fn best_effort(why: &str) -> String {
-    format!("best effort: memory is watched, processes are counted, the processor is not limited ({why})")
+    format!("memory is watched, processes are counted, the processor is not limited: {why}")
 }
 
 /// Folders of the host that belong to this sandbox.
