@@ -202,7 +202,6 @@ impl Supervised<'_> {
 fn refusal(breaches: &[Breach]) -> Outcome {
     let listed: Vec<String> = breaches.iter().map(ToString::to_string).collect();
     let message = format!("the sandbox is weaker than the policy asks for: {}", listed.join("; "));
-    let hint =
-        "the agent was not started; run `cofferdam sandbox doctor`, or report this with the run's events";
+    let hint = "the agent was not started; `cofferdam runs events` of this run shows what was measured";
     Outcome::failed_with_hint(FailureClass::Seal, message, hint)
 }
