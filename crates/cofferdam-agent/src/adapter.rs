@@ -36,6 +36,9 @@ pub trait Adapter {
 pub fn for_setup(setup: &AgentSetup) -> Box<dyn Adapter + Send> {
     match setup {
         AgentSetup::Command { argv } => Box::new(CommandAdapter::new(argv.clone())),
+        AgentSetup::ClaudeCode(_) | AgentSetup::Codex(_) | AgentSetup::OpenCode(_) => {
+            Box::new(CommandAdapter::new(Vec::new()))
+        }
     }
 }
 

@@ -79,6 +79,22 @@ event_types! {
     MessageDelivered = "message.delivered",
     /// The message was not delivered; the data says why.
     MessageRefused = "message.refused",
+    /// The broker opened a connection; the data says to what, and how often since the last such event.
+    EgressAllowed = "egress.allowed",
+    /// The broker refused something; the data says what, why, and what to type.
+    EgressRefused = "egress.refused",
+    /// Somebody changed what the broker lets through.
+    EgressChanged = "egress.changed",
+    /// The broker was gone and is back, or could not go on; calls in flight were cut.
+    EgressInterrupted = "egress.interrupted",
+    /// A model call ended: tokens and cost as the broker read them from the answer.
+    ModelUsage = "model.usage",
+    /// A model call failed; the data is a `ModelTrouble`.
+    ModelError = "model.error",
+    /// A request to the model was refused before it was forwarded, and not for want of budget.
+    ModelRefused = "model.refused",
+    /// The run's budget is spent; the data says which.
+    BudgetExceeded = "budget.exceeded",
     /// The worker lives.
     Heartbeat = "heartbeat",
     /// Anything else worth keeping.

@@ -8,6 +8,7 @@
 //! random bits are arguments. That is what makes every decision here testable by value.
 
 mod causes;
+mod egress;
 mod event;
 mod ids;
 mod mask;
@@ -21,18 +22,24 @@ mod seal;
 mod walls;
 
 pub use causes::with_causes;
+pub use egress::{
+    AllowRule, Budget, EgressPolicy, Forward, Host, HostError, HostPort, ModelTrouble, PRESETS, RuleError,
+    Spent, TroubleKind, Vendor, preset,
+};
 pub use event::{Event, EventType, NewEvent};
 pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
 pub use mask::{DEFAULT_MASK, Mask};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit, conclude};
 pub use policy::{
     Limits, LimitsRule, Mode, Mount, MountAccess, Network, Policy, UnknownMode, UnknownNetwork, WORKER_PIDS,
-    inside,
+    gateway, inside,
 };
-pub use protocol::{FromWorker, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line};
+pub use protocol::{
+    AgentReport, FromWorker, Gateway, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line,
+};
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
-pub use run::{AgentSetup, IllegalTransition, RunRequest, RunState, Source, Transition};
+pub use run::{AgentSetup, IllegalTransition, PromptSetup, RunRequest, RunState, Source, Transition};
 pub use seal::{
     Breach, CapabilitySets, CgroupFact, InsideLimits, InsideNetwork, InsideSeal, MountFact, NamespaceFact,
     OutsideSeal, Seal, Tried,

@@ -32,11 +32,22 @@ pub enum FailureClass {
     Lost,
     /// The agent ended, and what it left could not be collected.
     Collect,
+    /// The run's budget was spent.
+    Budget,
+    /// There is no key for the model, or its server refused it.
+    Auth,
+    /// The model's server allows no more requests for now.
+    Quota,
+    /// The model's server is overloaded or broken.
+    Overloaded,
+    /// The model could not be used for another reason: unreachable, a cut or senseless answer, a rejected
+    /// request.
+    Model,
 }
 
 impl FailureClass {
     /// Every class.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 18] = [
         Self::Agent,
         Self::AgentMissing,
         Self::OutOfMemory,
@@ -50,13 +61,24 @@ impl FailureClass {
         Self::WorkerCrashed,
         Self::Lost,
         Self::Collect,
+        Self::Budget,
+        Self::Auth,
+        Self::Quota,
+        Self::Overloaded,
+        Self::Model,
     ];
 
     /// Whether the same attempt might end differently.
     #[must_use]
     pub fn is_retryable(self) -> bool {
         match self {
-            Self::Agent | Self::Sandbox | Self::WorkerCrashed | Self::Lost => true,
+            Self::Agent
+            | Self::Sandbox
+            | Self::WorkerCrashed
+            | Self::Lost
+            | Self::Quota
+            | Self::Overloaded
+            | Self::Model => true,
             Self::AgentMissing
             | Self::OutOfMemory
             | Self::PidsLimit
@@ -65,7 +87,9 @@ impl FailureClass {
             | Self::Workspace
             | Self::Refused
             | Self::Seal
-            | Self::Collect => false,
+            | Self::Collect
+            | Self::Budget
+            | Self::Auth => false,
         }
     }
 }
@@ -86,6 +110,9 @@ pub enum Outcome {
         hint: Option<String>,
         /// The agent's exit status, if it had one.
         exit_code: Option<i32>,
+        /// When the model's server said to come back.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
     },
     /// Somebody asked for it to end.
     Cancelled,
@@ -100,7 +127,7 @@ impl Outcome {
     /// A failure without an exit status.
     #[must_use]
     pub fn failed(class: FailureClass, message: impl Into<String>) -> Self {
-        Self::Failed { class, message: message.into(), hint: None, exit_code: None }
+        Self::Failed { class, message: message.into(), hint: None, exit_code: None, retry_after_ms: None }
     }
 
     /// A failure with what to do about it.
@@ -110,7 +137,13 @@ impl Outcome {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) -> Self {
-        Self::Failed { class, message: message.into(), hint: Some(hint.into()), exit_code: None }
+        Self::Failed {
+            class,
+            message: message.into(),
+            hint: Some(hint.into()),
+            exit_code: None,
+            retry_after_ms: None,
+        }
     }
 }
 
@@ -243,7 +276,13 @@ fn failure(worker: Option<&AgentEnd>, outside: &SandboxExit, cancel_requested: b
         Some(AgentEnd::Exited { code }) => Some(*code),
         _ => None,
     };
-    let failed = |class, message: String| Outcome::Failed { class, message, hint: None, exit_code };
+    let failed = |class, message: String| Outcome::Failed {
+        class,
+        message,
+        hint: None,
+        exit_code,
+        retry_after_ms: None,
+    };
     if worker.is_none() && cancel_requested {
         return Outcome::Cancelled;
     }

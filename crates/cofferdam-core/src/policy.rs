@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::egress::{Budget, EgressPolicy};
 use crate::mask::Mask;
 
 /// Paths that are the same inside every sandbox.
@@ -26,6 +27,10 @@ pub mod inside {
     /// A folder that the mount table and the file modes leave writable and that only Landlock closes.
     /// A probe that can write here has measured that Landlock is not in force.
     pub const CANARY: &str = "/run/cofferdam/canary";
+    /// Where the broker's sockets are; see [`crate::gateway`].
+    pub const EGRESS: &str = "/run/cofferdam/egress";
+    /// Where the installation of the agent's CLI is, if it is not where it is on the host.
+    pub const AGENT: &str = "/run/cofferdam/agent";
     /// The user and group id of the agent inside; never 0.
     pub const UID: u32 = 1000;
     /// The user name inside.
@@ -35,6 +40,26 @@ pub mod inside {
 /// What of ours a sandbox's count of processes includes: the worker's five threads, and a process that it is
 /// starting.
 pub const WORKER_PIDS: u64 = 6;
+
+/// How an agent reaches the broker.
+pub mod gateway {
+    /// The port on the sandbox's loopback, where the sandbox has a loopback of its own.
+    pub const PORT: u16 = 3128;
+    /// The socket in the folder of the broker that the port leads to.
+    pub const SOCKET: &str = "egress.sock";
+    /// The path below which Anthropic's interface is.
+    pub const ANTHROPIC: &str = "/model/anthropic";
+    /// The path below which OpenAI's interface is.
+    pub const OPENAI: &str = "/model/openai";
+    /// The path below which the run's own repository is.
+    pub const GIT: &str = "/git";
+
+    /// The socket that a forwarded port leads to.
+    #[must_use]
+    pub fn forward_socket(port: u16) -> String {
+        format!("forward-{port}.sock")
+    }
+}
 
 /// Which backend makes the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -89,6 +114,8 @@ impl FromStr for Mode {
 pub enum Network {
     /// Loopback of its own, and nothing else.
     None,
+    /// Loopback of its own, and the broker behind it.
+    Sealed,
     /// The backend's network.
     Open,
 }
@@ -97,14 +124,26 @@ impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "none",
+            Self::Sealed => "sealed",
             Self::Open => "open",
         })
     }
 }
 
+impl Network {
+    /// Whether the sandbox has a network of its own, with nothing but loopback.
+    #[must_use]
+    pub fn is_closed(self) -> bool {
+        match self {
+            Self::None | Self::Sealed => true,
+            Self::Open => false,
+        }
+    }
+}
+
 /// A network mode that does not exist is an error and never a default.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown network `{0}` (use `none` or `open`)")]
+#[error("unknown network `{0}` (use `sealed`, `none` or `open`)")]
 pub struct UnknownNetwork(String);
 
 impl FromStr for Network {
@@ -113,6 +152,7 @@ impl FromStr for Network {
     fn from_str(text: &str) -> Result<Self, UnknownNetwork> {
         match text {
             "none" => Ok(Self::None),
+            "sealed" => Ok(Self::Sealed),
             "open" => Ok(Self::Open),
             _ => Err(UnknownNetwork(text.to_owned())),
         }
@@ -185,6 +225,12 @@ pub struct Policy {
     pub mode: Mode,
     /// What it can reach.
     pub network: Network,
+    /// What the broker lets through.
+    #[serde(default)]
+    pub egress: EgressPolicy,
+    /// What it may spend at the model.
+    #[serde(default)]
+    pub budget: Budget,
     /// How much it may use.
     pub limits: Limits,
     /// Whether the limits may be best effort.
@@ -207,6 +253,8 @@ impl Default for Policy {
         Self {
             mode: Mode::Native,
             network: Network::None,
+            egress: EgressPolicy::default(),
+            budget: Budget::default(),
             limits: Limits::default(),
             limits_rule: LimitsRule::Required,
             env: Vec::new(),

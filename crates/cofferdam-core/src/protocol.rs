@@ -43,6 +43,12 @@ pub struct Job {
     pub working_directory: String,
     /// The agent's whole environment.
     pub env: BTreeMap<String, String>,
+    /// The agent's own program inside, for a coding agent.
+    #[serde(default)]
+    pub program: Option<String>,
+    /// The way to the broker, if there is one.
+    #[serde(default)]
+    pub gateway: Option<Gateway>,
     /// The walls around the agent and all its children.
     pub walls: WallPlan,
     /// Paths that the probe tries to write, besides every mount point.
@@ -51,6 +57,25 @@ pub struct Job {
     pub output_bytes: u64,
     /// How long the agent has to end when its time is up.
     pub grace_ms: u64,
+}
+
+/// The way to the broker: sockets in a folder, which the worker puts on the loopback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gateway {
+    /// The folder of the broker's sockets, as the worker sees it.
+    pub folder: String,
+    /// The port on the loopback; any free one where that is shared with others.
+    pub port: Option<u16>,
+    /// Ports that lead to services; see [`crate::gateway::forward_socket`].
+    pub forwards: Vec<u16>,
+    /// What stands in for the key. It opens nothing but this attempt's own route to the model.
+    pub placeholder: String,
+    /// Whether the agent's whole HTTP traffic is to go through the gateway, because there is no other way.
+    pub proxy: bool,
+    /// Whose model the agent talks to.
+    pub vendor: Option<crate::egress::Vendor>,
+    /// The run's own repository, if the broker serves it: the address as people write it.
+    pub repository: Option<String>,
 }
 
 /// A line to the worker.
@@ -126,4 +151,17 @@ impl FromWorker {
 pub struct WorkerExited {
     /// How the agent ended.
     pub end: AgentEnd,
+    /// What the agent's CLI said of its own success, if it says such a thing. Its word can turn a success
+    /// into a failure, and never the other way round.
+    #[serde(default)]
+    pub report: Option<AgentReport>,
+}
+
+/// What an agent's CLI says of its last turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentReport {
+    /// Whether it calls the turn a success.
+    pub ok: bool,
+    /// Its last words, or its error.
+    pub message: String,
 }

@@ -40,6 +40,48 @@ pub enum AgentSetup {
         /// Program and arguments; not empty.
         argv: Vec<String>,
     },
+    /// Anthropic's Claude Code.
+    ClaudeCode(PromptSetup),
+    /// OpenAI's Codex.
+    Codex(PromptSetup),
+    /// OpenCode.
+    #[serde(rename = "opencode")]
+    OpenCode(PromptSetup),
+}
+
+/// What a coding agent is asked to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptSetup {
+    /// The task.
+    pub prompt: String,
+    /// The model, as the CLI names it; its own default without one.
+    pub model: Option<String>,
+    /// Added to the CLI's own system prompt.
+    pub system_prompt: Option<String>,
+    /// How many turns of the model the agent may take, where its CLI can count them.
+    pub max_turns: Option<u32>,
+}
+
+impl AgentSetup {
+    /// The provider's name.
+    #[must_use]
+    pub fn provider(&self) -> &'static str {
+        match self {
+            Self::Command { .. } => "command",
+            Self::ClaudeCode(_) => "claude_code",
+            Self::Codex(_) => "codex",
+            Self::OpenCode(_) => "opencode",
+        }
+    }
+
+    /// What a coding agent was asked to do; `None` for a plain command.
+    #[must_use]
+    pub fn prompt(&self) -> Option<&PromptSetup> {
+        match self {
+            Self::Command { .. } => None,
+            Self::ClaudeCode(setup) | Self::Codex(setup) | Self::OpenCode(setup) => Some(setup),
+        }
+    }
 }
 
 /// One request to do work. Whoever holds one holds a valid one: it is checked where it is made.

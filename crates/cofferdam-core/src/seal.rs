@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{LimitsRule, Mode, MountAccess, Network, Policy, inside};
+use crate::policy::{LimitsRule, Mode, MountAccess, Policy, inside};
 use crate::walls::Wall;
 
 /// What was in force around one attempt, measured before its agent started.
@@ -222,7 +222,7 @@ impl Seal {
         // The worker, and the probe itself.
         let seen = self.inside.visible_processes;
         found.unless((1..=2).contains(&seen), Wall::Namespaces, "two processes in sight", seen);
-        if policy.network == Network::None {
+        if policy.network.is_closed() {
             let network = &self.inside.network;
             found.unless(apart("net"), Wall::Network, "a network namespace of its own", "the host's");
             let alone = network.interfaces.iter().all(|name| name == "lo");

@@ -1,4 +1,5 @@
 use super::*;
+use crate::policy::Network;
 use crate::policy::{Limits, Mount};
 
 fn policy() -> Policy {

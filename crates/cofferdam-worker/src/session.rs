@@ -66,7 +66,7 @@ impl Session {
 
     fn report_job(&mut self) -> io::Result<()> {
         let end = self.do_job()?;
-        self.output.emit(worker_line::EXITED, &WorkerExited { end })?;
+        self.output.emit(worker_line::EXITED, &WorkerExited { end, report: None })?;
         self.output.flush()
     }
 

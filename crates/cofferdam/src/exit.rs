@@ -25,6 +25,10 @@ pub(crate) enum ExitCode {
     Conflict = 8,
     /// The agent needed more than a limit allows.
     Limit = 9,
+    /// The run's budget was spent.
+    Budget = 10,
+    /// The model could not be used: key refused, quota, overload, no answer.
+    Model = 11,
     /// Cofferdam itself failed.
     Internal = 70,
 }
@@ -68,6 +72,10 @@ impl From<FailureClass> for ExitCode {
             | FailureClass::WorkerCrashed
             | FailureClass::Lost
             | FailureClass::Collect => Self::Failed,
+            FailureClass::Budget => Self::Budget,
+            FailureClass::Auth | FailureClass::Quota | FailureClass::Overloaded | FailureClass::Model => {
+                Self::Model
+            }
         }
     }
 }
@@ -85,13 +93,15 @@ Exit codes:
    7  the agent's program could not be started
    8  the diff could not be applied (conflict)
    9  a limit was exceeded: memory, processes, disk, output
+  10  the budget was spent: money, tokens or model calls
+  11  the model could not be used: key, quota, overload, no answer
   70  internal error";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const ALL: [ExitCode; 11] = [
+    const ALL: [ExitCode; 13] = [
         ExitCode::Succeeded,
         ExitCode::Failed,
         ExitCode::Usage,
@@ -102,6 +112,8 @@ mod tests {
         ExitCode::AgentMissing,
         ExitCode::Conflict,
         ExitCode::Limit,
+        ExitCode::Budget,
+        ExitCode::Model,
         ExitCode::Internal,
     ];
 

@@ -88,6 +88,9 @@ fn names(paths: &[String]) -> Option<String> {
 pub(crate) fn command(agent: &AgentSetup, most: usize) -> String {
     match agent {
         AgentSetup::Command { argv } => sanitize::short_line(&argv.join(" "), most),
+        AgentSetup::ClaudeCode(setup) | AgentSetup::Codex(setup) | AgentSetup::OpenCode(setup) => {
+            sanitize::short_line(&format!("{}: {}", agent.provider(), setup.prompt), most)
+        }
     }
 }
 

@@ -148,6 +148,6 @@ mod tests {
     fn the_last_line_is_recognised() {
         let exited = line(9, worker_line::EXITED, &json!({ "end": { "how": "exited", "code": 3 } }));
         let end = cofferdam_core::AgentEnd::Exited { code: 3 };
-        assert_eq!(parse(exited.as_bytes()), Some(Line::Exited(WorkerExited { end })));
+        assert_eq!(parse(exited.as_bytes()), Some(Line::Exited(WorkerExited { end, report: None })));
     }
 }

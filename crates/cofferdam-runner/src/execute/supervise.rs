@@ -96,6 +96,8 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
         agent: request.agent.clone(),
         working_directory,
         env,
+        program: None,
+        gateway: None,
         walls: backend.wall_plan(&attempt.sandbox_id(), &request.policy, &begun.handover.companions()),
         probe_paths: PROBE_PATHS.map(String::from).into(),
         output_bytes: request.policy.limits.output_bytes,

@@ -223,7 +223,7 @@ fn files(network: Network) -> Vec<Entry> {
         file("/etc/hostname", "cofferdam\n".to_owned()),
         file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n".to_owned()),
     ];
-    if network == Network::None {
+    if network.is_closed() {
         files.push(file("/etc/resolv.conf", String::new()));
     }
     files

@@ -132,6 +132,8 @@ impl Stage {
             agent: AgentSetup::Command { argv: vec!["/bin/sh".into(), "-c".into(), script.into()] },
             working_directory: self.backend.working_directory(sandbox.layers()),
             env: self.backend.base_env(),
+            program: None,
+            gateway: None,
             walls: self.backend.wall_plan(sandbox.id(), policy, &[]),
             probe_paths: Vec::new(),
             output_bytes: policy.limits.output_bytes,

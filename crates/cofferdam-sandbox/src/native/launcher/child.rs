@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use cofferdam_core::{Network, inside};
+use cofferdam_core::inside;
 use rustix::fs::FileType;
 use rustix::mount::{MountPropagationFlags, UnmountFlags};
 use rustix::process::Signal;
@@ -55,7 +55,7 @@ fn build(
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     take_identity(plan).step("take the agent's identity")?;
     build_root(plan, opened)?;
-    if plan.network == Network::None && !plan.is_without("namespaces:net") {
+    if plan.network.is_closed() && !plan.is_without("namespaces:net") {
         sys::bring_up_loopback().step("bring up loopback")?;
     }
     if !plan.is_without("namespaces:uts") {

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cofferdam_core::{NamespaceFact, Network, OutsideSeal};
+use cofferdam_core::{NamespaceFact, OutsideSeal};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use serde::{Deserialize, Serialize};
 
@@ -155,7 +155,7 @@ fn namespaces(plan: &LaunchPlan) -> libc::c_int {
         ("ipc", libc::CLONE_NEWIPC),
         ("uts", libc::CLONE_NEWUTS),
         ("cgroup", libc::CLONE_NEWCGROUP),
-        ("net", if plan.network == Network::None { libc::CLONE_NEWNET } else { 0 }),
+        ("net", if plan.network.is_closed() { libc::CLONE_NEWNET } else { 0 }),
     ];
     all.iter()
         .filter(|(kind, _)| !plan.is_without(&format!("namespaces:{kind}")))

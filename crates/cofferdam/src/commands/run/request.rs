@@ -76,6 +76,8 @@ fn policy_from(args: &RunArgs, caller: &Caller) -> Result<Policy, UsageError> {
     Ok(Policy {
         mode,
         network,
+        egress: defaults.egress,
+        budget: defaults.budget,
         limits: limits_from(args)?,
         // Somebody watches an attached run, and its summary says when limits are best effort.
         limits_rule: LimitsRule::BestEffort,

@@ -1,0 +1,19 @@
+//! The only way out of a sealed sandbox. The broker sits on the host, holds the secrets, and lets through
+//! what the run's policy lists.
+//!
+//! Main type: [`Broker`], a cloneable handle. For each attempt it is given a [`Grant`] and listens on Unix
+//! sockets in that attempt's folder; so it knows which attempt speaks without any token. Behind a socket are
+//! the model routes (`model/`), the run's own git repository (`git/`) and the forward proxy (`proxy/`).
+//!
+//! This crate knows no store and no sandbox: what happens is told to a [`Ledger`], and secrets are asked for
+//! through [`Secrets`]. It never reads the environment, and it resolves names with a resolver of its own.
+
+mod broker;
+mod grant;
+mod ledger;
+mod options;
+
+pub use broker::{Broker, OpenError};
+pub use grant::{GitGrant, Grant, ModelGrant};
+pub use ledger::{CallBegun, CallEnded, CallId, Ledger, LedgerError};
+pub use options::{Bounds, Credential, GitCredential, Options, Price, PriceTable, Secrets, Upstream};

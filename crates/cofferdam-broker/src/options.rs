@@ -1,0 +1,111 @@
+//! What a broker is made with. Everything here comes from its caller; the broker reads no environment.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cofferdam_core::{HostPort, Vendor};
+
+/// What a broker is made with.
+#[derive(Clone)]
+pub struct Options {
+    /// Where the model is and what opens it, asked for at each call so that a renewed login is seen.
+    pub secrets: Arc<dyn Secrets>,
+    /// Name servers; those of the system without any.
+    pub name_servers: Vec<SocketAddr>,
+    /// What the models cost.
+    pub prices: PriceTable,
+    /// What one attempt may use of the broker.
+    pub bounds: Bounds,
+}
+
+/// Who knows the secrets.
+pub trait Secrets: Send + Sync {
+    /// Where a vendor's interface is, with what opens it. `None` if there is neither key nor login.
+    fn upstream(&self, vendor: Vendor) -> Option<Upstream>;
+    /// What opens repositories at this host, if anything does.
+    fn git(&self, host: &HostPort) -> Option<GitCredential>;
+}
+
+/// Where a vendor's interface is.
+#[derive(Clone)]
+pub struct Upstream {
+    /// Without `/v1`: `https://api.anthropic.com`, `https://api.openai.com`. A path is kept as a prefix.
+    pub base_url: String,
+    /// What opens it.
+    pub credential: Credential,
+}
+
+/// What opens a vendor's interface.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// `x-api-key` for Anthropic, a bearer token for OpenAI.
+    ApiKey(String),
+    /// A bearer token for either.
+    Bearer(String),
+}
+
+/// What opens a git host: a user name and a token.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GitCredential {
+    /// `x-access-token` for most hosts.
+    pub user: String,
+    /// The token.
+    pub token: String,
+}
+
+/// What one attempt may use of the broker, so that none can hurt another.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Connections at a time.
+    pub connections: usize,
+    /// Bytes of a request's head.
+    pub head_bytes: usize,
+    /// Bytes of a request to the model.
+    pub body_bytes: usize,
+    /// How long a head may take to arrive.
+    pub head_time: Duration,
+    /// How long a connection may be silent.
+    pub idle_time: Duration,
+    /// How long a connection may last.
+    pub total_time: Duration,
+    /// How long connecting to the outside may take.
+    pub connect_time: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            connections: 256,
+            head_bytes: 64 << 10,
+            body_bytes: 64 << 20,
+            head_time: Duration::from_secs(10),
+            idle_time: Duration::from_secs(600),
+            total_time: Duration::from_secs(6 * 3600),
+            connect_time: Duration::from_secs(15),
+        }
+    }
+}
+
+/// What a model costs, in US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// Input.
+    pub input: f64,
+    /// Output, thinking included.
+    pub output: f64,
+    /// Input read from the cache.
+    pub cache_read: f64,
+    /// Input written to the cache.
+    pub cache_write: f64,
+}
+
+/// Prices by the beginning of a model's name; the longest beginning wins.
+#[derive(Debug, Clone, Default)]
+pub struct PriceTable {
+    /// When they were looked up, for people: `2026-10-01`.
+    pub as_of: String,
+    /// By the beginning of the name.
+    pub models: BTreeMap<String, Price>,
+}

@@ -1,0 +1,106 @@
+//! What a sealed sandbox may reach through the broker, and what it may spend there.
+
+mod host;
+mod presets;
+mod rule;
+
+use serde::{Deserialize, Serialize};
+
+pub use host::{Host, HostError, HostPort};
+pub use presets::{PRESETS, preset};
+pub use rule::{AllowRule, RuleError};
+
+/// What the broker lets through for one run. Pinned with the policy; `cofferdam runs allow` adds to it and
+/// is an event of the run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EgressPolicy {
+    /// What the forward proxy connects to.
+    #[serde(default)]
+    pub allow: Vec<AllowRule>,
+    /// Services that are put on the sandbox's loopback.
+    #[serde(default)]
+    pub forwards: Vec<Forward>,
+    /// Whether the model's vendor may fetch and store on the agent's behalf.
+    #[serde(default)]
+    pub vendor_tools: bool,
+    /// The branch of the run's own repository that the agent may push.
+    #[serde(default)]
+    pub push: Option<String>,
+}
+
+/// One service on the sandbox's loopback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forward {
+    /// The port inside, on 127.0.0.1.
+    pub port: u16,
+    /// What the broker connects to.
+    pub target: HostPort,
+}
+
+/// What a run may spend at the model, over all its attempts. `None` is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// In millionths of a US dollar.
+    #[serde(default)]
+    pub max_cost_micro_usd: Option<u64>,
+    /// Input and output tokens together.
+    #[serde(default)]
+    pub max_tokens: Option<u64>,
+    /// Requests that make the model generate something.
+    #[serde(default)]
+    pub max_model_calls: Option<u64>,
+}
+
+/// What was spent, or is reserved to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// In millionths of a US dollar.
+    pub cost_micro_usd: u64,
+    /// Input and output tokens together.
+    pub tokens: u64,
+    /// Requests that made the model generate something.
+    pub calls: u64,
+}
+
+/// The vendors' interfaces that the broker speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Vendor {
+    /// Messages.
+    Anthropic,
+    /// Responses and Chat Completions.
+    Openai,
+}
+
+/// What went wrong at the model, as the broker saw it: never inferred from what an agent printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelTrouble {
+    /// Which kind.
+    pub kind: TroubleKind,
+    /// For people.
+    pub message: String,
+    /// The status that the model's server answered with, if it answered.
+    pub status: Option<u16>,
+    /// When it said to come back.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// What kind of trouble a model call ended in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TroubleKind {
+    /// The run's own budget is spent; the call was not forwarded.
+    Budget,
+    /// The key was refused: 401 or 403.
+    Auth,
+    /// Too many requests, or the subscription's limit: 429.
+    Quota,
+    /// The server is overloaded or broken: 5xx, or `overloaded`.
+    Overloaded,
+    /// The server cannot be reached.
+    Unreachable,
+    /// It answered with what is not an answer: a cut stream, garbage.
+    Broken,
+    /// It refused the request itself: any other 4xx.
+    Rejected,
+}
