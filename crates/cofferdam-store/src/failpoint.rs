@@ -7,6 +7,7 @@ pub const FAILPOINTS: &[&str] = &[
     "store.add_message",
     "store.adopt",
     "store.adopt_for_recovery",
+    "store.allow",
     "store.append",
     "store.claim",
     "store.claim_for_recovery",

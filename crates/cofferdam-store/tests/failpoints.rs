@@ -28,6 +28,7 @@ async fn victim() {
     let run = &claimed.attempt.run;
     let message = store.add_message(run, MessageKind::Steer, "left", 1_500).await.unwrap();
     store.mark_message(&claimed.lease, message, &Receipt::Delivered, 1_600).await.unwrap();
+    store.allow(run, &"host.example:443".parse().unwrap(), 1_700).await.unwrap();
     panic!("the failpoint did not kill this process");
 }
 
@@ -77,4 +78,12 @@ async fn a_receipt_whose_writer_is_killed_after_the_commit_is_not_written_twice(
     assert_eq!(store.pending_messages(&adopted.lease).await.unwrap(), []);
     let expected = ["message.accepted", "message.delivered", "run.adopted"];
     assert_eq!(event_types(&store, &request(1).id).await[7..], expected);
+}
+
+#[tokio::test]
+async fn an_allowance_whose_giver_is_killed_after_the_commit_holds() {
+    let (_fixture, store) = killed_at("store.allow").await;
+    let run = request(1).id;
+    assert_eq!(store.allowances(&run).await.unwrap(), ["host.example:443".parse().unwrap()]);
+    assert_eq!(event_types(&store, &run).await.last().copied(), Some("egress.changed"));
 }

@@ -10,6 +10,7 @@
 
 mod agent_process;
 mod ending;
+mod gateway;
 mod host_lines;
 mod input;
 mod launch;

@@ -66,6 +66,7 @@ crash_tests! {
 /// The failpoints that no process of an attached run comes to, with the test that arms them.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("store.adopt", "detached.rs: only a node that is restarted under its name adopts"),
+    ("store.allow", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.add_message", "crates/cofferdam-store/tests/failpoints.rs: no command sends messages yet"),
     ("store.mark_message", "crates/cofferdam-store/tests/failpoints.rs: no command sends messages yet"),
 ];

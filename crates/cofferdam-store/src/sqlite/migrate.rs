@@ -11,7 +11,10 @@ use sqlx::{Connection, SqliteConnection};
 use crate::error::OpenError;
 
 /// In order; the first brings version 0 to version 1. Released ones are never edited.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_runs.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001_runs.sql"),
+    include_str!("../../migrations/sqlite/0002_egress.sql"),
+];
 
 /// Switching to WAL is refused at once, whatever the busy timeout, while another process does it too.
 const WAL_TRIES: u32 = 200;

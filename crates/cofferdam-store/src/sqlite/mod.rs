@@ -9,6 +9,7 @@ mod append;
 mod artifacts;
 mod cancel;
 mod claim;
+mod egress;
 mod enqueue;
 mod events;
 mod fence;
@@ -22,8 +23,9 @@ mod runs;
 
 use std::sync::Arc;
 
-use sqlx::{Connection, SqliteConnection, SqlitePool};
-use tokio::sync::{Mutex, MutexGuard};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection, SqlitePool};
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use crate::error::Error;
 
@@ -37,6 +39,9 @@ pub struct Sqlite {
 struct Shared {
     writer: Mutex<SqliteConnection>,
     readers: SqlitePool,
+    /// Writes that need not survive a power cut; opened when the first such write is made.
+    ledger: OnceCell<Mutex<SqliteConnection>>,
+    ledger_options: SqliteConnectOptions,
 }
 
 type Transaction<'a> = sqlx::Transaction<'a, sqlx::Sqlite>;
@@ -44,6 +49,12 @@ type Transaction<'a> = sqlx::Transaction<'a, sqlx::Sqlite>;
 impl Sqlite {
     async fn writer(&self) -> MutexGuard<'_, SqliteConnection> {
         self.shared.writer.lock().await
+    }
+
+    /// The connection whose commits survive the death of this process, and not a power cut.
+    async fn ledger(&self) -> Result<MutexGuard<'_, SqliteConnection>, Error> {
+        let open = async || self.shared.ledger_options.connect().await.map(Mutex::new);
+        Ok(self.shared.ledger.get_or_try_init(open).await?.lock().await)
     }
 
     fn readers(&self) -> &SqlitePool {

@@ -8,7 +8,7 @@ use rustix::fs::{CWD, FileType, Mode};
 use rustix::io::Errno;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use super::{Shared, Sqlite, migrate};
 use crate::error::OpenError;
@@ -41,8 +41,15 @@ impl Sqlite {
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false)
-            .connect_lazy_with(options.pragma("query_only", "ON"));
-        Ok(Self { shared: Arc::new(Shared { writer: Mutex::new(writer), readers }) })
+            .connect_lazy_with(options.clone().pragma("query_only", "ON"));
+        Ok(Self {
+            shared: Arc::new(Shared {
+                writer: Mutex::new(writer),
+                readers,
+                ledger: OnceCell::new(),
+                ledger_options: options.synchronous(SqliteSynchronous::Normal),
+            }),
+        })
     }
 
     /// Closes the connections if this is the last handle. Dropping the handles does the same in the
@@ -50,6 +57,9 @@ impl Sqlite {
     pub async fn close(self) {
         if let Some(shared) = Arc::into_inner(self.shared) {
             shared.readers.close().await;
+            if let Some(ledger) = shared.ledger.into_inner() {
+                let _ = ledger.into_inner().close().await;
+            }
             // The connection is closed whatever it answers, and all its writes were committed before.
             let _ = shared.writer.into_inner().close().await;
         }

@@ -1,6 +1,7 @@
 //! The store: one type whatever database is behind it. One arm per database in each method.
 
 mod attempt;
+mod egress;
 mod evidence;
 mod messages;
 mod queue;
