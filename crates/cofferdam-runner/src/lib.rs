@@ -10,6 +10,7 @@ mod dispatcher;
 mod execute;
 mod failpoints;
 mod home;
+pub mod installation;
 mod node;
 mod pristine_git;
 pub mod raw_path;

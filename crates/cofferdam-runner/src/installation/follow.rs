@@ -1,0 +1,157 @@
+//! From what is on PATH to what is really started: links are followed name by name, launch scripts read.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use super::elf::Elf;
+use super::error::InstallationError;
+use super::layout::{self, Layout};
+use super::{Cli, Search, script, search, trust};
+
+/// What stands at the end.
+pub(super) enum Launched {
+    /// A native program.
+    Native(Layout),
+    /// A script that an interpreter runs.
+    Script { script: PathBuf, package: PathBuf, interpreter: &'static str },
+}
+
+/// A launch script that leads to a launch script that … is no longer one that somebody installed.
+const MAX_SCRIPTS: usize = 5;
+/// As many links as the kernel follows.
+const MAX_LINKS: usize = 40;
+/// Launch scripts have a kilobyte or two. Of a longer file, the head says what it is.
+const MAX_SCRIPT_BYTES: u64 = 64 << 10;
+
+/// Follows a CLI's command to its end.
+pub(super) fn follow(cli: Cli, command: &Path, search: &Search<'_>) -> Result<Launched, InstallationError> {
+    let mut path = command.to_owned();
+    for _ in 0..MAX_SCRIPTS {
+        let real = real_path(cli, &path, search)?;
+        refuse_shim(cli, cli.command(), &path, &real)?;
+        let unreadable = |source| InstallationError::Unreadable { cli, path: real.clone(), source };
+        if let Some(elf) = Elf::read(&real).map_err(unreadable)? {
+            return layout::native(cli, &real, &elf).map(Launched::Native);
+        }
+        let text = read_script(&real).map_err(unreadable)?;
+        if let Some(package) = layout::package_of(cli, &real) {
+            return in_package(cli, real, package, &text);
+        }
+        if let Some(manager) = script::version_manager(&text) {
+            return Err(shim(cli, cli.command(), &path, manager));
+        }
+        let Some(next) = script::target(&text, &path, search.home) else {
+            return Err(InstallationError::Script { cli, script: path });
+        };
+        path = next;
+    }
+    Err(InstallationError::Script { cli, script: command.to_owned() })
+}
+
+/// Follows an interpreter's command to its program.
+pub(super) fn follow_interpreter(
+    cli: Cli,
+    name: &'static str,
+    command: &Path,
+    search: &Search<'_>,
+) -> Result<PathBuf, InstallationError> {
+    let real = real_path(cli, command, search)?;
+    refuse_shim(cli, name, command, &real)?;
+    let unreadable = |source| InstallationError::Unreadable { cli, path: real.clone(), source };
+    if let Some(elf) = Elf::read(&real).map_err(unreadable)? {
+        layout::check_runs_here(cli, &real, &elf)?;
+        return Ok(real);
+    }
+    let text = read_script(&real).map_err(unreadable)?;
+    match script::version_manager(&text) {
+        Some(manager) => Err(shim(cli, name, command, manager)),
+        None => Err(InstallationError::Script { cli, script: command.to_owned() }),
+    }
+}
+
+fn in_package(cli: Cli, real: PathBuf, package: PathBuf, text: &str) -> Result<Launched, InstallationError> {
+    if let Some(layout) = layout::in_package(cli, &package)? {
+        return Ok(Launched::Native(layout));
+    }
+    match (cli, script::interpreter(text)) {
+        // Claude Code was a script until it became a program; the others' scripts only start a program.
+        (Cli::ClaudeCode, Some(interpreter)) => Ok(Launched::Script { script: real, package, interpreter }),
+        (Cli::ClaudeCode | Cli::Codex | Cli::OpenCode, _) => {
+            Err(InstallationError::Incomplete { cli, package })
+        }
+    }
+}
+
+/// The real path of a file, as `realpath` has it. Whoever could change a link or a folder on the way could
+/// choose what is started, so each is checked as it is passed.
+fn real_path(cli: Cli, path: &Path, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
+    let unreadable = |at: &Path, source| InstallationError::Unreadable { cli, path: at.to_owned(), source };
+    let mut rest = names(path);
+    let mut real = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(name) = rest.pop_front() {
+        if name == ".." {
+            real.pop();
+            continue;
+        }
+        let here = real.join(&name);
+        search::refuse_in_repository(cli, &here, search)?;
+        trust::check_chain(cli, &here)?;
+        let found = here.symlink_metadata().map_err(|source| unreadable(&here, source))?;
+        if !found.is_symlink() {
+            real = here;
+            continue;
+        }
+        links += 1;
+        if links > MAX_LINKS {
+            return Err(unreadable(path, io::Error::from(rustix::io::Errno::LOOP)));
+        }
+        let target = here.read_link().map_err(|source| unreadable(&here, source))?;
+        if target.is_absolute() {
+            real = PathBuf::from("/");
+        }
+        let mut before = names(&target);
+        before.append(&mut rest);
+        rest = before;
+    }
+    Ok(real)
+}
+
+fn names(path: &Path) -> VecDeque<OsString> {
+    let name = |component: Component<'_>| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    };
+    path.components().filter_map(name).collect()
+}
+
+/// Refuses programs that stand for many others and decide by the name they are called by.
+fn refuse_shim(cli: Cli, name: &str, path: &Path, real: &Path) -> Result<(), InstallationError> {
+    let manager = match real.file_name().and_then(|name| name.to_str()) {
+        Some("mise" | "rtx") => "mise",
+        Some("volta-shim" | "volta") => "volta",
+        Some("asdf") => "asdf",
+        Some("snap") => "snap",
+        _ if path.parent().is_some_and(|folder| folder.ends_with(".proto/shims")) => "proto",
+        _ => return Ok(()),
+    };
+    Err(shim(cli, name, path, manager))
+}
+
+fn shim(cli: Cli, name: &str, command: &Path, manager: &'static str) -> InstallationError {
+    let which = match manager {
+        "snap" | "proto" => None,
+        manager => Some(format!("{manager} which {name}")),
+    };
+    InstallationError::Shim { cli, command: command.to_owned(), manager, which }
+}
+
+fn read_script(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_SCRIPT_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
