@@ -59,6 +59,8 @@ event_types! {
     SandboxError = "sandbox.error",
     /// The agent's process runs.
     AgentStarted = "agent.started",
+    /// The agent's CLI has opened its session; the data names it.
+    AgentSession = "agent.session",
     /// What the agent said.
     AgentMessage = "agent.message",
     /// What the agent thought.

@@ -12,6 +12,7 @@ mod egress;
 mod event;
 mod ids;
 mod mask;
+mod message;
 mod outcome;
 mod policy;
 mod protocol;
@@ -29,6 +30,7 @@ pub use egress::{
 pub use event::{Event, EventType, NewEvent};
 pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
 pub use mask::{DEFAULT_MASK, Mask};
+pub use message::{MessageKind, UnknownMessageKind};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit, conclude};
 pub use policy::{
     Limits, LimitsRule, Mode, Mount, MountAccess, Network, Policy, UnknownMode, UnknownNetwork, WORKER_PIDS,

@@ -170,6 +170,9 @@ pub enum AgentEnd {
     Cancelled,
     /// It printed more than it may, and the worker ended it.
     OutputLimit,
+    /// It had said that its last turn is over and then did not exit, so the worker ended it. What it said of
+    /// that turn decides, as after an exit with status 0.
+    Dismissed,
 }
 
 /// Which limit the host saw the sandbox break.
@@ -244,7 +247,8 @@ pub fn conclude(
 ) -> Outcome {
     use FailureClass as Class;
     // What the worker has reported happened before anything that ended the sandbox.
-    let finished_by_itself = matches!(worker, Some(AgentEnd::Exited { .. } | AgentEnd::Signaled { .. }));
+    let finished_by_itself =
+        matches!(worker, Some(AgentEnd::Exited { .. } | AgentEnd::Signaled { .. } | AgentEnd::Dismissed));
     match outside.cause {
         ExitCause::Deadline if !finished_by_itself => return Outcome::TimedOut { timeout_ms },
         ExitCause::Limit { hit: LimitHit::Disk } => {
@@ -259,7 +263,7 @@ pub fn conclude(
         _ => {}
     }
     match worker {
-        Some(AgentEnd::Exited { code: 0 }) => Outcome::Succeeded,
+        Some(AgentEnd::Exited { code: 0 } | AgentEnd::Dismissed) => Outcome::Succeeded,
         // Nobody but the host can ask the worker for it, also if that host is dead by now.
         Some(AgentEnd::Cancelled) => Outcome::Cancelled,
         Some(AgentEnd::OutputLimit) => {

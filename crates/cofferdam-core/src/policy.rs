@@ -37,9 +37,9 @@ pub mod inside {
     pub const USER: &str = "worker";
 }
 
-/// What of ours a sandbox's count of processes includes: the worker's five threads, and a process that it is
+/// What of ours a sandbox's count of processes includes: the worker's seven threads, and a process that it is
 /// starting.
-pub const WORKER_PIDS: u64 = 6;
+pub const WORKER_PIDS: u64 = 8;
 
 /// How an agent reaches the broker.
 pub mod gateway {

@@ -90,7 +90,8 @@ pub enum ToWorker {
     Message {
         /// The receipt's id.
         id: String,
-        /// `steer`, `follow_up` or `interrupt`.
+        /// The name of a [`crate::MessageKind`]. A text, so that a kind which this worker does not know is
+        /// refused with a receipt and not lost as a malformed line.
         kind: String,
         /// What is said.
         content: String,

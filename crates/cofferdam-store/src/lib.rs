@@ -17,10 +17,11 @@ mod sqlite;
 mod store;
 mod wake;
 
+pub use cofferdam_core::{MessageKind, UnknownMessageKind};
 pub use error::{Error, OpenError};
 pub use failpoint::{FAILPOINTS, failpoint};
 pub use lease::{Claimed, Lease};
-pub use message::{Message, MessageId, MessageKind, Receipt, UnknownMessageKind};
+pub use message::{Message, MessageId, Receipt};
 pub use record::{
     AfterAttempt, Artifact, CancelAnswer, Enqueued, Left, Letter, LiveRun, NewArtifact, ReservedRun,
     RunFilter, RunRecord,

@@ -1,6 +1,6 @@
 //! Messages into a live run, and their receipts.
 
-use cofferdam_core::{Event, EventType, NewEvent, RunId};
+use cofferdam_core::{Event, EventType, MessageKind, NewEvent, RunId};
 use serde_json::json;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
@@ -11,7 +11,7 @@ use super::{Sqlite, begin, int, parse, uint};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
-use crate::message::{Message, MessageId, MessageKind, Receipt};
+use crate::message::{Message, MessageId, Receipt};
 
 const RUN_ENDED: &str = "run_ended";
 

@@ -1,11 +1,11 @@
 //! Messages into a live run.
 
-use cofferdam_core::{Event, RunId};
+use cofferdam_core::{Event, MessageKind, RunId};
 
 use super::Store;
 use crate::error::Error;
 use crate::lease::Lease;
-use crate::message::{Message, MessageId, MessageKind, Receipt};
+use crate::message::{Message, MessageId, Receipt};
 
 impl Store {
     /// Accepts a message for a run that has not ended.
