@@ -46,6 +46,7 @@ impl Create {
             workspace: Workspace::Overlay { layers: vec![self.repository.clone()] },
             companions: Vec::new(),
             read_only: Vec::new(),
+            shown: Vec::new(),
             alias: None,
             attachment: Attachment::Attached,
         })

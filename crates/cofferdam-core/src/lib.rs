@@ -8,6 +8,7 @@
 //! random bits are arguments. That is what makes every decision here testable by value.
 
 mod causes;
+mod conclude;
 mod egress;
 mod event;
 mod ids;
@@ -20,9 +21,11 @@ mod repo_url;
 mod retry;
 mod run;
 mod seal;
+mod settings;
 mod walls;
 
 pub use causes::with_causes;
+pub use conclude::{Evidence, conclude};
 pub use egress::{
     AllowRule, Budget, EgressPolicy, Forward, Host, HostError, HostPort, ModelTrouble, PRESETS, RuleError,
     Spent, TroubleKind, Vendor, is_public, preset,
@@ -31,7 +34,7 @@ pub use event::{Event, EventType, NewEvent};
 pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
-pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit, conclude};
+pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
 pub use policy::{
     Limits, LimitsRule, Mode, Mount, MountAccess, Network, Policy, UnknownMode, UnknownNetwork, WORKER_PIDS,
     gateway, inside,
@@ -46,4 +49,5 @@ pub use seal::{
     Breach, CapabilitySets, CgroupFact, InsideLimits, InsideNetwork, InsideSeal, MountFact, NamespaceFact,
     OutsideSeal, Seal, Tried,
 };
+pub use settings::{EgressSettings, PriceSetting, PriceSettings, Settings};
 pub use walls::{Wall, WallPlan};

@@ -43,9 +43,9 @@ pub struct Job {
     pub working_directory: String,
     /// The agent's whole environment.
     pub env: BTreeMap<String, String>,
-    /// The agent's own program inside, for a coding agent.
+    /// The agent's own program inside, for a coding agent: the program, and its script if it is an interpreter.
     #[serde(default)]
-    pub program: Option<String>,
+    pub program: Vec<String>,
     /// The way to the broker, if there is one.
     #[serde(default)]
     pub gateway: Option<Gateway>,

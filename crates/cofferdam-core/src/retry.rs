@@ -40,8 +40,12 @@ pub enum Decision {
 pub fn decide(outcome: &Outcome, attempt: u32, policy: &RetryPolicy) -> Decision {
     match outcome {
         Outcome::Succeeded | Outcome::Cancelled => Decision::Finish,
-        Outcome::Failed { class, .. } if class.is_retryable() && attempt < policy.max_attempts => {
-            Decision::RetryAfter { delay_ms: delay_ms(attempt, policy) }
+        Outcome::Failed { class, retry_after_ms, .. }
+            if class.is_retryable() && attempt < policy.max_attempts =>
+        {
+            // Coming back before the model's server said would only spend an attempt.
+            let at_least = retry_after_ms.unwrap_or(0);
+            Decision::RetryAfter { delay_ms: delay_ms(attempt, policy).max(at_least) }
         }
         Outcome::Failed { .. } | Outcome::TimedOut { .. } => Decision::DeadLetter,
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::egress::Vendor;
 use crate::ids::{NodeId, RunId};
 use crate::outcome::Outcome;
 use crate::policy::Policy;
@@ -71,6 +72,21 @@ impl AgentSetup {
             Self::ClaudeCode(_) => "claude_code",
             Self::Codex(_) => "codex",
             Self::OpenCode(_) => "opencode",
+        }
+    }
+
+    /// Whose model the agent can talk to, preferred first; `None` for a plain command.
+    #[must_use]
+    pub fn vendors(&self) -> Option<&'static [Vendor]> {
+        match self {
+            Self::Command { .. } => None,
+            Self::ClaudeCode(_) => Some(&[Vendor::Anthropic]),
+            Self::Codex(_) => Some(&[Vendor::Openai]),
+            Self::OpenCode(setup) => Some(match setup.model.as_deref() {
+                Some(model) if model.starts_with("openai/") => &[Vendor::Openai],
+                Some(model) if model.starts_with("anthropic/") => &[Vendor::Anthropic],
+                _ => &[Vendor::Anthropic, Vendor::Openai],
+            }),
         }
     }
 

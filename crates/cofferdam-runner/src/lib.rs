@@ -7,6 +7,7 @@ pub mod artifacts;
 mod attached;
 mod confined;
 mod dispatcher;
+mod egress;
 mod execute;
 mod failpoints;
 mod home;
@@ -19,7 +20,8 @@ pub mod workspace;
 
 pub use attached::{Cancel, Progress, RunError, RunReport, Stage, report, run_attached};
 pub use dispatcher::Dispatcher;
+pub use egress::{BrokerService, Gate, ServiceError, StoreLedger};
 pub use execute::ExecuteError;
 pub use failpoints::FAILPOINTS;
 pub use home::Home;
-pub use node::{EnvLookup, Node, NodeOptions, now_ms};
+pub use node::{CallerPaths, EnvLookup, Node, NodeOptions, now_ms};

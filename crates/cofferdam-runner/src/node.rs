@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cofferdam_core::{Mode, NodeId};
+use cofferdam_core::{Mode, NodeId, Vendor};
 use cofferdam_sandbox::{Attachment, Backend};
 use cofferdam_store::{Store, WakeListener};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::egress::Gate;
 use crate::home::Home;
 
 /// Looks up a variable of the caller's environment, which only the binary reads.
@@ -34,6 +35,21 @@ pub struct NodeOptions {
     pub attachment: Attachment,
     /// The caller's environment.
     pub env: EnvLookup,
+    /// Where the caller's programs are.
+    pub caller: CallerPaths,
+    /// Who serves the way out of sandboxes.
+    pub gate: Gate,
+    /// Vendors of models for which there is a key.
+    pub vendors: Vec<Vendor>,
+}
+
+/// Where the caller's programs are.
+#[derive(Debug, Clone, Default)]
+pub struct CallerPaths {
+    /// The caller's PATH.
+    pub path: Vec<PathBuf>,
+    /// The caller's home.
+    pub home: Option<PathBuf>,
 }
 
 /// One process that executes runs.
@@ -44,6 +60,9 @@ pub struct Node {
     pub(crate) backends: BTreeMap<Mode, Arc<dyn Backend>>,
     pub(crate) attachment: Attachment,
     pub(crate) env: EnvLookup,
+    pub(crate) caller: CallerPaths,
+    pub(crate) gate: Gate,
+    pub(crate) vendors: Vec<Vendor>,
     /// Changes with every wake. A hint: whoever misses it polls.
     pub(crate) wakes: watch::Receiver<u64>,
     waking: Option<JoinHandle<()>>,
@@ -66,6 +85,9 @@ impl Node {
             backends: options.backends.into_iter().map(|backend| (backend.mode(), backend)).collect(),
             attachment: options.attachment,
             env: options.env,
+            caller: options.caller,
+            gate: options.gate,
+            vendors: options.vendors,
             wakes,
             waking,
             _lock: lock,

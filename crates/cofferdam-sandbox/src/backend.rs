@@ -34,6 +34,9 @@ pub trait Backend: Send + Sync {
     /// The folder inside that holds the workspace.
     fn working_directory(&self, layers: &Layers) -> String;
 
+    /// Where a path of the host that was put into the sandbox is inside.
+    fn shown_path(&self, shown: &Shown) -> PathBuf;
+
     /// Makes the sandbox and starts the worker in it.
     ///
     /// # Errors
@@ -199,6 +202,15 @@ pub struct Companion {
     pub target: PathBuf,
 }
 
+/// A path of the host that is visible inside at another path, read-only: the broker's sockets, the agent's CLI.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// On the host, without symlinks.
+    pub source: PathBuf,
+    /// Inside, below [`cofferdam_core::inside::RUN`].
+    pub target: PathBuf,
+}
+
 /// Where the files of an attempt are, on the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Layers {
@@ -244,6 +256,8 @@ pub struct SandboxSpec {
     /// Folders that must be visible, read-only, at the same path: object stores that the repository
     /// borrows from.
     pub read_only: Vec<PathBuf>,
+    /// What else is visible, at paths of its own.
+    pub shown: Vec<Shown>,
     /// Where the workspace is on the host. Absolute paths that were written into it (virtual
     /// environments, build folders) go on working through a link from there to the workspace.
     pub alias: Option<PathBuf>,

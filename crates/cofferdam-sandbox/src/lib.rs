@@ -20,7 +20,7 @@ mod tail;
 
 pub use backend::{
     Attachment, Backend, Companion, CreateError, Finding, Layers, Listed, OpenError, Process, Refusal,
-    Sandbox, SandboxSpec, Severity, Tool, ToolAccess, ToolFolder, ToolOutput, Workspace,
+    Sandbox, SandboxSpec, Severity, Shown, Tool, ToolAccess, ToolFolder, ToolOutput, Workspace,
 };
 pub use remove::remove_tree;
 pub use shim::shim_main;

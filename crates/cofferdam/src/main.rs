@@ -15,6 +15,8 @@ mod records;
 mod repository;
 mod roles;
 mod sanitize;
+mod secrets;
+mod settings;
 mod signals;
 mod terminal;
 mod units;

@@ -5,14 +5,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cofferdam_core::{NodeId, with_causes};
-use cofferdam_runner::{EnvLookup, Home, Node, NodeOptions, recovery};
+use cofferdam_broker::{Bounds, Broker};
+use cofferdam_core::{NodeId, Settings, with_causes};
+use cofferdam_runner::{CallerPaths, EnvLookup, Gate, Home, Node, NodeOptions, StoreLedger, recovery};
 use cofferdam_sandbox::{Attachment, Backend, host, native};
 use cofferdam_store::{OpenError, Store};
 
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::secrets::CallerSecrets;
+use crate::settings;
 
 /// Variables that say nothing private and that programs work badly without.
 const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
@@ -30,16 +33,46 @@ pub(crate) async fn open_store(home: &Home) -> Result<Store, Failure> {
     })
 }
 
+/// What a broker in this process works with. The default has no key, and serves nobody.
+#[derive(Clone, Default)]
+pub(crate) struct BrokerSetup {
+    /// The caller's keys.
+    pub(crate) secrets: CallerSecrets,
+    /// The caller's settings.
+    pub(crate) settings: Settings,
+}
+
+impl BrokerSetup {
+    /// A broker; it does nothing before an attempt is opened.
+    pub(crate) fn start(self, ledger: &StoreLedger) -> Broker {
+        let options = cofferdam_broker::Options {
+            secrets: Arc::new(self.secrets),
+            name_servers: self.settings.egress.name_servers,
+            prices: settings::prices(&self.settings.prices),
+            bounds: Bounds::default(),
+        };
+        Broker::new(options, Arc::new(ledger.clone()))
+    }
+}
+
 /// Registers this process as a node, and first of all tells the truth about runs whose process has died.
-pub(crate) async fn register(home: &Home, caller: &Caller) -> Result<Node, Failure> {
+pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) -> Result<Node, Failure> {
     let on = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
+    let store = open_store(home).await?;
+    let vendors = broker.secrets.vendors();
+    let ledger = StoreLedger::new(store.clone(), home.clone());
+    let gate = Gate::Own { broker: broker.start(&ledger), ledger };
+    let paths = describe(caller);
     let node = Node::register(NodeOptions {
         id: NodeId::new(now_ms(), random_bits()?),
         home: home.clone(),
-        store: open_store(home).await?,
+        store,
         backends: backends(home, caller).map_err(on("our own binary cannot be found"))?,
         attachment: Attachment::Attached,
         env: lookup(caller),
+        caller: CallerPaths { path: paths.path, home: paths.home },
+        gate,
+        vendors,
     })
     .map_err(on("this process cannot be registered in the state folder"))?;
     recovery::sweep(&node)

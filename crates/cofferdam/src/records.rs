@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use cofferdam_core::{Event, RunId, RunState, with_causes};
+use cofferdam_core::{AllowRule, Event, EventType, MessageKind, RunId, RunState, with_causes};
 use cofferdam_runner::artifacts::DIFF;
 use cofferdam_runner::{Home, Node};
 pub(crate) use cofferdam_store::RunRecord;
-use cofferdam_store::{CancelAnswer, Error, RunFilter};
+use cofferdam_store::{CancelAnswer, Error, MessageId, RunFilter};
 
 use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
@@ -16,6 +16,8 @@ use crate::node;
 
 /// How many events are read at once.
 const PAGE: u32 = 500;
+/// How often a receipt is looked for.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// The record of all runs.
 pub(crate) struct Records {
@@ -26,7 +28,7 @@ impl Records {
     /// Opens the record in the state folder. Runs whose process has died are brought to their true end
     /// first, so that nothing that is shown is a ghost.
     pub(crate) async fn open(home: &Home, caller: &Caller) -> Result<Self, Failure> {
-        Ok(Self { node: node::register(home, caller).await? })
+        Ok(Self { node: node::register(home, caller, node::BrokerSetup::default()).await? })
     }
 
     /// The runs, the newest first.
@@ -67,6 +69,53 @@ impl Records {
             CancelAnswer::Requested => RunState::Running,
             CancelAnswer::AlreadyFinal(state) => state,
         })
+    }
+
+    /// Adds to what the broker lets a run reach. False if it could already.
+    pub(crate) async fn allow(&self, id: &RunId, rule: &AllowRule) -> Result<bool, Failure> {
+        let added = self.node.store().allow(id, rule, now_ms()).await.map_err(failure)?;
+        // Its broker polls as well, should this not reach it.
+        let _ = cofferdam_store::wake_all(&self.node.home().nodes());
+        Ok(added)
+    }
+
+    /// How many events a run has.
+    pub(crate) async fn event_count(&self, id: &RunId) -> Result<u64, Failure> {
+        self.node.store().event_count(id).await.map_err(failure)
+    }
+
+    /// Leaves a message for a run.
+    pub(crate) async fn send(
+        &self,
+        id: &RunId,
+        kind: MessageKind,
+        content: &str,
+    ) -> Result<MessageId, Failure> {
+        let sent = self.node.store().add_message(id, kind, content, now_ms()).await.map_err(failure)?;
+        let _ = cofferdam_store::wake_all(&self.node.home().nodes());
+        Ok(sent)
+    }
+
+    /// Waits for the receipt of a message that was sent after this event.
+    pub(crate) async fn receipt(
+        &self,
+        id: &RunId,
+        message: MessageId,
+        mut after: u64,
+    ) -> Result<Event, Failure> {
+        loop {
+            let events = self.events_after(id, after).await?;
+            after = events.last().map_or(after, |event| event.seq);
+            let receipt = events.into_iter().find(|event| {
+                let is_receipt =
+                    matches!(event.event_type, EventType::MessageDelivered | EventType::MessageRefused);
+                is_receipt && event.data.get("id") == Some(&serde_json::json!(message))
+            });
+            match receipt {
+                Some(receipt) => return Ok(receipt),
+                None => tokio::time::sleep(LOOK_EVERY).await,
+            }
+        }
     }
 
     /// Removes an ended run: its record, then its artifacts, and with them those of any run whose removal

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{AgentSetup, FailureClass, Mode, Outcome, Seal, Tried};
+use cofferdam_core::{AgentSetup, FailureClass, Mode, Outcome, Seal, Tried, inside};
 
 use crate::sanitize;
 use crate::units::show_duration;
@@ -54,7 +54,12 @@ pub(crate) fn seal(mode: Mode, seal: Option<&Seal>, ended: Option<&Outcome>) -> 
         };
     };
     let network = &seal.inside.network;
-    let reach = if network.ipv4 == Tried::Worked || network.ipv6 == Tried::Worked { "open" } else { "none" };
+    let has_broker = seal.inside.mounts.iter().any(|mount| mount.target == inside::EGRESS);
+    let reach = match (network.ipv4 == Tried::Worked || network.ipv6 == Tried::Worked, has_broker) {
+        (true, _) => "open",
+        (false, true) => "sealed (through the broker alone)",
+        (false, false) => "none",
+    };
     let read_only = seal.inside.mounts.iter().filter(|mount| mount.read_only).count();
     let limits = match (&seal.outside.cgroup, &seal.outside.limits_note) {
         (Some(group), _) => format!("limits held by cgroup v{}", group.version),

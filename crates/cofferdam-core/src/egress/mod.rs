@@ -22,6 +22,9 @@ pub struct EgressPolicy {
     /// Services that are put on the sandbox's loopback.
     #[serde(default)]
     pub forwards: Vec<Forward>,
+    /// Whether the agent may use a model, through the broker.
+    #[serde(default)]
+    pub model: bool,
     /// Whether the model's vendor may fetch and store on the agent's behalf.
     #[serde(default)]
     pub vendor_tools: bool,
@@ -72,6 +75,20 @@ pub enum Vendor {
     Anthropic,
     /// Responses and Chat Completions.
     Openai,
+}
+
+impl Vendor {
+    /// Every vendor.
+    pub const ALL: [Self; 2] = [Self::Anthropic, Self::Openai];
+
+    /// The variable that usually holds its key.
+    #[must_use]
+    pub fn key_variable(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::Openai => "OPENAI_API_KEY",
+        }
+    }
 }
 
 /// What went wrong at the model, as the broker saw it: never inferred from what an agent printed.

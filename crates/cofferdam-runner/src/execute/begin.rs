@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use cofferdam_core::{EventType, FailureClass, NewEvent, Outcome};
-use cofferdam_sandbox::{Backend, CreateError, Layers, OpenError, Sandbox, SandboxSpec};
+use cofferdam_core::{EventType, FailureClass, NewEvent, Outcome, SandboxId, inside};
+use cofferdam_sandbox::{Backend, CreateError, Layers, OpenError, Sandbox, SandboxSpec, Shown};
 use cofferdam_store::{Claimed, failpoint};
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::way_out::{Program, find_program, find_way_out, open_way_out};
 use super::{Attempt, Entry, Stop};
 use crate::attached::{Cancel, Stage};
+use crate::egress::Granted;
 use crate::node::{Node, now_ms};
 use crate::workspace::{self, Handover, Layering, Prepared};
 
@@ -17,6 +19,10 @@ use crate::workspace::{self, Handover, Layering, Prepared};
 pub(super) struct Begun {
     pub(super) sandbox: Box<dyn Sandbox>,
     pub(super) handover: Handover,
+    /// The agent's own program, if it is a coding agent.
+    pub(super) program: Option<Program>,
+    /// Its way out, if it has one.
+    pub(super) way_out: Option<Granted>,
 }
 
 /// Makes the sandbox, or opens the one that the attempt has already.
@@ -26,11 +32,13 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     {
         return Ok(begun);
     }
+    let program = find_program(attempt.node, &attempt.claimed.request)?;
     let prepared = prepare(attempt, Layering::Overlay).await?;
     failpoint("runner.prepared");
     attempt.stage(Stage::Sealing);
     backend.validate(&attempt.claimed.request.policy)?;
-    let (spec, prepared, sandbox) = create(attempt, &**backend, prepared).await?;
+    let (prepared, made) = make(attempt, &**backend, prepared, program.as_ref()).await?;
+    let Made { spec, sandbox, way_out } = made;
     failpoint("runner.sandbox_created");
     let data = json!({
         "sandbox_id": spec.id,
@@ -43,27 +51,64 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     });
     // Stored with the seal. A sandbox that the record does not know has not let its agent in.
     attempt.held.push(NewEvent::new(now_ms(), EventType::SandboxCreated, data));
-    Ok(Begun { sandbox, handover: Handover::of(&prepared) })
+    Ok(Begun { sandbox, handover: Handover::of(&prepared), program, way_out })
+}
+
+/// A sandbox with its way out.
+struct Made {
+    spec: SandboxSpec,
+    sandbox: Box<dyn Sandbox>,
+    way_out: Option<Granted>,
 }
 
 /// Makes the sandbox; where its workspace cannot be layered, with a copy.
-async fn create(
+async fn make(
     attempt: &mut Attempt<'_>,
     backend: &dyn Backend,
     prepared: Prepared,
-) -> Result<(SandboxSpec, Prepared, Box<dyn Sandbox>), Stop> {
-    let first = spec(attempt, &prepared);
-    match backend.create(&first).await {
-        Ok(sandbox) => Ok((first, prepared, sandbox)),
-        Err(CreateError::NoOverlay { message, .. }) => {
-            tracing::info!(sandbox.id = %first.id, %message, "copying the workspace: it cannot be layered");
+    program: Option<&Program>,
+) -> Result<(Prepared, Made), Stop> {
+    let (node, claimed) = (attempt.node, attempt.claimed.clone());
+    match create(node, &claimed, backend, &prepared, program).await {
+        Ok(made) => Ok((prepared, made)),
+        Err(Refused::Create(CreateError::NoOverlay { message, id })) => {
+            tracing::info!(sandbox.id = %id, %message, "copying the workspace: it cannot be layered");
+            // The sockets are in the folder that is made anew.
+            node.gate.close(&node.store, &claimed.attempt).await;
             let prepared = prepare(attempt, Layering::Copy).await?;
-            let second = spec(attempt, &prepared);
-            let sandbox = backend.create(&second).await?;
-            Ok((second, prepared, sandbox))
+            let made = create(node, &claimed, backend, &prepared, program).await.map_err(Refused::stop)?;
+            Ok((prepared, made))
         }
-        Err(error) => Err(error.into()),
+        Err(refused) => Err(refused.stop()),
     }
+}
+
+/// Why there is no sandbox.
+enum Refused {
+    Create(CreateError),
+    Stop(Stop),
+}
+
+impl Refused {
+    fn stop(self) -> Stop {
+        match self {
+            Self::Create(error) => error.into(),
+            Self::Stop(stop) => stop,
+        }
+    }
+}
+
+async fn create(
+    node: &Node,
+    claimed: &Claimed,
+    backend: &dyn Backend,
+    prepared: &Prepared,
+    program: Option<&Program>,
+) -> Result<Made, Refused> {
+    let way_out = open_way_out(node, claimed).await.map_err(Refused::Stop)?;
+    let spec = spec(node, claimed, prepared, shown(program, way_out.as_ref()));
+    let sandbox = backend.create(&spec).await.map_err(Refused::Create)?;
+    Ok(Made { spec, sandbox, way_out })
 }
 
 /// The sandbox of a former process. `None` if it never got as far as making one and saying so: then
@@ -88,7 +133,9 @@ async fn reopen(attempt: &mut Attempt<'_>, backend: &dyn Backend) -> Result<Opti
         return Ok(None);
     }
     let handover = Handover::load(&attempt.node.home, &id)?;
-    Ok(Some(Begun { sandbox, handover }))
+    // The worker has its job; what it is told again it ignores.
+    let way_out = find_way_out(attempt.node, &attempt.claimed)?;
+    Ok(Some(Begun { sandbox, handover, program: None, way_out }))
 }
 
 /// Whether the record says that the attempt's sandbox is made.
@@ -139,15 +186,22 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
     }
 }
 
-fn spec(attempt: &Attempt<'_>, prepared: &Prepared) -> SandboxSpec {
+fn shown(program: Option<&Program>, way_out: Option<&Granted>) -> Vec<Shown> {
+    let sockets =
+        way_out.map(|granted| Shown { source: granted.folder.clone(), target: inside::EGRESS.into() });
+    program.map(Program::shown).unwrap_or_default().iter().cloned().chain(sockets).collect()
+}
+
+fn spec(node: &Node, claimed: &Claimed, prepared: &Prepared, shown: Vec<Shown>) -> SandboxSpec {
     SandboxSpec {
-        id: attempt.sandbox_id(),
-        node: attempt.node.id.clone(),
-        policy: attempt.claimed.request.policy.clone(),
+        id: SandboxId::of(&claimed.attempt),
+        node: node.id.clone(),
+        policy: claimed.request.policy.clone(),
         workspace: prepared.workspace.clone(),
         companions: prepared.companions.clone(),
         read_only: prepared.read_only.clone(),
+        shown,
         alias: prepared.alias.clone(),
-        attachment: attempt.node.attachment,
+        attachment: node.attachment,
     }
 }

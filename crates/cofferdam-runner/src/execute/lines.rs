@@ -8,6 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::mpsc;
 
+use super::mail::Receipt;
 use crate::node::now_ms;
 
 /// No line of a worker is longer: 1 MiB of text with every character escaped, and its frame.
@@ -28,6 +29,8 @@ pub(super) enum Line {
     Seal(Box<InsideSeal>, u64),
     /// The last line.
     Exited(WorkerExited),
+    /// What became of a message.
+    Receipt(Receipt),
 }
 
 /// Reads the worker's lines in a task of its own until its output ends.
@@ -93,6 +96,7 @@ fn parse(bytes: &[u8]) -> Option<Line> {
             serde_json::from_value(line.data).ok().map(|seal| Line::Seal(Box::new(seal), line.seq))
         }
         worker_line::EXITED => serde_json::from_value(line.data).ok().map(Line::Exited),
+        name if Receipt::is_named(name) => Receipt::of_line(name, &line.data).map(Line::Receipt),
         name => EventType::parse(name).map(|event_type| {
             Line::Event(NewEvent { at_ms: line.at, event_type, worker_seq: Some(line.seq), data: line.data })
         }),

@@ -3,14 +3,16 @@
 mod begin;
 mod keeper;
 mod lines;
+mod mail;
 mod stop;
 mod supervise;
+mod way_out;
 
 use std::sync::Arc;
 
 use cofferdam_core::{
-    Decision, Event, EventType, FailureClass, NewEvent, Outcome, RunState, SandboxId, conclude, decide,
-    with_causes,
+    Decision, Event, EventType, Evidence, FailureClass, NewEvent, Outcome, RunState, SandboxId, conclude,
+    decide, with_causes,
 };
 use cofferdam_sandbox::Backend;
 use cofferdam_store::{Claimed, Left, Letter, failpoint};
@@ -26,6 +28,7 @@ use keeper::Keeper;
 pub(crate) use keeper::LEASE_MS;
 pub use stop::ExecuteError;
 use stop::Stop;
+use supervise::Ended;
 
 /// Whether an attempt that failed may be followed by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,9 +93,11 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
     let begun = begin(attempt, &backend).await?;
     let ended = supervise::supervise(attempt, &*backend, &begun).await?;
     let policy = &attempt.claimed.request.policy;
+    let timeout_ms = policy.timeout_ms;
+    attempt.node.gate.close(&attempt.node.store, &attempt.claimed.attempt).await;
     let outcome = match ended.refused {
         Some(outcome) => return Ok(outcome),
-        None => conclude(ended.worker.as_ref(), &ended.exit, ended.cancelled, policy.timeout_ms),
+        None => conclude_with(attempt.node, &attempt.claimed, &ended, timeout_ms).await?,
     };
     attempt.stage(Stage::Collecting);
     match artifacts::keep(attempt.node, &attempt.claimed, &*backend, &*begun.sandbox, &begun.handover).await {
@@ -111,6 +116,26 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
             Ok(outcome)
         }
     }
+}
+
+/// Adds what the broker saw to the evidence.
+async fn conclude_with(
+    node: &Node,
+    claimed: &Claimed,
+    ended: &Ended,
+    timeout_ms: u64,
+) -> Result<Outcome, Stop> {
+    let budget_exceeded = node.store.budget_exceeded(&claimed.attempt.run).await?;
+    let trouble = node.store.last_trouble(&claimed.attempt).await?;
+    Ok(conclude(&Evidence {
+        worker: ended.worker.as_ref().map(|exited| &exited.end),
+        report: ended.worker.as_ref().and_then(|exited| exited.report.as_ref()),
+        outside: &ended.exit,
+        cancel_requested: ended.cancelled,
+        timeout_ms,
+        budget_exceeded: budget_exceeded.as_deref(),
+        trouble: trouble.as_ref(),
+    }))
 }
 
 async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome, mut left: Left) -> Result<After, ExecuteError> {
@@ -139,6 +164,8 @@ async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome, mut left: Left) ->
 /// has its true end already.
 async fn destroy(attempt: &mut Attempt<'_>) {
     let id = attempt.sandbox_id();
+    // Once more, for a line that ended early.
+    attempt.node.gate.close(&attempt.node.store, &attempt.claimed.attempt).await;
     let destroyed = match attempt.backend() {
         Ok(backend) => match backend.open(&id).await {
             Ok(sandbox) => sandbox.destroy().await.map_err(|error| with_causes(&error)).map(|()| true),

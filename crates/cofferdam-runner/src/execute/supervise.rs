@@ -3,32 +3,39 @@
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentEnd, Breach, EventType, FailureClass, InsideSeal, Job, NewEvent, Outcome, SandboxExit, Seal,
-    ToWorker,
+    AgentEnd, AttemptRef, Breach, Event, EventType, FailureClass, Gateway, InsideSeal, Job, NewEvent,
+    Outcome, SandboxExit, Seal, ToWorker, WorkerExited, inside,
 };
-use cofferdam_sandbox::{Backend, Process, Sandbox};
+use cofferdam_sandbox::{Backend, Process, Sandbox, Shown};
 use cofferdam_store::failpoint;
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio::time::{Instant, timeout};
 
 use super::begin::Begun;
 use super::lines::{Line, read};
+use super::mail::Mail;
 use super::{Attempt, Stop};
 use crate::attached::{Cancel, Stage};
+use crate::egress::Granted;
 use crate::node::now_ms;
 use crate::workspace::Handover;
 
 /// How long a worker has, beyond the agent's grace, before the sandbox is killed.
 const LAST_WORDS: Duration = Duration::from_millis(700);
+/// How long an agent has to end by itself once its budget is spent: it is told so at its next model call.
+const BUDGET_GRACE: Duration = Duration::from_secs(10);
+/// How often the store is looked at, should a wake be lost.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// How the worker ended.
 pub(super) struct Ended {
     /// Set if the agent was never let in.
     pub(super) refused: Option<Outcome>,
     /// The worker's last line.
-    pub(super) worker: Option<AgentEnd>,
+    pub(super) worker: Option<WorkerExited>,
     pub(super) exit: SandboxExit,
     /// Whether somebody had asked for the end.
     pub(super) cancelled: bool,
@@ -40,10 +47,13 @@ struct Supervised<'a> {
     handover: &'a Handover,
     stdin: std::pin::Pin<Box<dyn AsyncWrite + Send>>,
     batches: mpsc::Receiver<Vec<Line>>,
-    worker: Option<AgentEnd>,
+    worker: Option<WorkerExited>,
     refused: Option<Outcome>,
     measured: bool,
+    /// When the agent is asked to end, because its budget is spent.
+    end_at: Option<Instant>,
     kill_at: Option<Instant>,
+    mail: Mail,
 }
 
 /// Sends the job, compares the seal, lets the agent in, and records every line until the worker is gone.
@@ -62,14 +72,16 @@ pub(super) async fn supervise(
         worker: None,
         refused: None,
         measured: false,
+        end_at: None,
         kill_at: None,
+        mail: Mail::default(),
     };
     supervised.send(&ToWorker::Job(Box::new(job))).await;
     failpoint("runner.job_sent");
     supervised.follow(attempt).await?;
     let exit = begun.sandbox.wait().await?;
     let Supervised { refused, worker, measured, .. } = supervised;
-    let refused = match &worker {
+    let refused = match worker.as_ref().map(|exited| &exited.end) {
         // What was not measured is not sealed.
         Some(AgentEnd::NotStarted { reason }) if !measured => {
             Some(Outcome::failed(FailureClass::Seal, format!("the seal could not be measured: {reason}")))
@@ -91,18 +103,31 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
     }
     let working_directory = backend.working_directory(begun.sandbox.layers());
     env.insert("PWD".to_owned(), working_directory.clone());
+    let program = begun.program.as_ref();
+    if let Some(program) = program {
+        let path = env.entry("PATH".to_owned()).or_default();
+        for folder in program.path_entries(backend) {
+            path.push(':');
+            path.push_str(&folder);
+        }
+    }
     Job {
         attempt: attempt.claimed.attempt.clone(),
         agent: request.agent.clone(),
         working_directory,
         env,
-        program: None,
-        gateway: None,
+        program: program.map(|program| program.argv(backend)).unwrap_or_default(),
+        gateway: begun.way_out.as_ref().map(|granted| gateway(granted, backend)),
         walls: backend.wall_plan(&attempt.sandbox_id(), &request.policy, &begun.handover.companions()),
         probe_paths: PROBE_PATHS.map(String::from).into(),
         output_bytes: request.policy.limits.output_bytes,
         grace_ms: request.policy.grace_ms,
     }
+}
+
+fn gateway(granted: &Granted, backend: &dyn Backend) -> Gateway {
+    let shown = Shown { source: granted.folder.clone(), target: inside::EGRESS.into() };
+    Gateway { folder: backend.shown_path(&shown).display().to_string(), ..granted.gateway.clone() }
 }
 
 /// Places that no agent may write, tried besides every mount point.
@@ -122,14 +147,10 @@ impl Supervised<'_> {
     async fn follow(&mut self, attempt: &mut Attempt<'_>) -> Result<(), Stop> {
         let mut cancel = attempt.cancel.clone();
         let mut seen = Cancel::No;
+        let mut told = attempt.node.gate.listen();
+        let mut wakes = attempt.node.wakes.clone();
         loop {
-            let kill_at = self.kill_at;
-            let too_late = async {
-                match kill_at {
-                    Some(at) => tokio::time::sleep_until(at).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let (end_at, kill_at) = (self.end_at, self.kill_at);
             let more = async { cancel.wait_for(|asked| *asked > seen).await.map(|asked| *asked) };
             tokio::select! {
                 batch = self.batches.recv() => match batch {
@@ -140,12 +161,37 @@ impl Supervised<'_> {
                     seen = asked;
                     self.cancel(attempt.claimed.request.policy.grace_ms, asked).await?;
                 }
-                () = too_late => {
+                () = until(end_at) => {
+                    self.end_at = None;
+                    self.cancel(attempt.claimed.request.policy.grace_ms, Cancel::Gracefully).await?;
+                }
+                () = until(kill_at) => {
                     self.kill_at = None;
                     self.sandbox.kill().await?;
                 }
+                (of, event) = heard(&mut told) => {
+                    if of == attempt.claimed.attempt {
+                        attempt.tell(vec![event]);
+                    }
+                }
+                () = woken(&mut wakes) => self.look(attempt).await?,
             }
         }
+    }
+
+    /// Looks for what others have written into the store: messages, a spent budget, a longer allow-list.
+    async fn look(&mut self, attempt: &mut Attempt<'_>) -> Result<(), Stop> {
+        let (node, claimed) = (attempt.node, &attempt.claimed);
+        if self.end_at.is_none() && node.store.budget_exceeded(&claimed.attempt.run).await?.is_some() {
+            self.end_at = Some(Instant::now() + BUDGET_GRACE);
+        }
+        node.gate.refresh(&node.store, &claimed.attempt).await;
+        if self.measured && self.refused.is_none() {
+            for line in self.mail.collect(node, &claimed.lease).await? {
+                self.send(&line).await;
+            }
+        }
+        Ok(())
     }
 
     async fn cancel(&mut self, grace_ms: u64, asked: Cancel) -> Result<(), Stop> {
@@ -162,7 +208,11 @@ impl Supervised<'_> {
         for line in batch {
             match line {
                 Line::Event(event) => events.push(event),
-                Line::Exited(exited) => self.worker = Some(exited.end),
+                Line::Exited(exited) => self.worker = Some(exited),
+                Line::Receipt(receipt) => {
+                    attempt.append(std::mem::take(&mut events)).await?;
+                    self.mail.receive(attempt, receipt).await?;
+                }
                 Line::Seal(inside, seq) => {
                     attempt.held.append(&mut events);
                     self.judge(attempt, *inside, seq).await?;
@@ -198,6 +248,36 @@ impl Supervised<'_> {
             self.sandbox.kill().await?;
         }
         Ok(())
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What a broker in this process writes. Whoever is too slow misses some, and finds it in the store.
+async fn heard(told: &mut Option<broadcast::Receiver<(AttemptRef, Event)>>) -> (AttemptRef, Event) {
+    loop {
+        match told {
+            Some(receiver) => match receiver.recv().await {
+                Ok(heard) => return heard,
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => *told = None,
+            },
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// A wake, or the time to look without one.
+async fn woken(wakes: &mut watch::Receiver<u64>) {
+    match timeout(LOOK_EVERY, wakes.changed()).await {
+        Ok(Ok(())) | Err(_) => {}
+        // Nobody wakes any more.
+        Ok(Err(_)) => tokio::time::sleep(LOOK_EVERY).await,
     }
 }
 

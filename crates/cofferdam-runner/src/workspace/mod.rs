@@ -19,6 +19,7 @@ mod local;
 mod manifest;
 mod mask;
 mod mirror;
+mod origin;
 mod progress;
 mod refs;
 mod remove;
@@ -41,6 +42,7 @@ pub use error::Error;
 pub use find::find_repository;
 pub use handover::Handover;
 pub(crate) use manifest::Manifest;
+pub(crate) use origin::origin;
 pub use progress::Progress;
 pub use remove::remove;
 

@@ -13,7 +13,7 @@ use cofferdam_core::{Mode, Network, OutsideSeal, Policy, SandboxId, WallPlan};
 
 use crate::backend::{
     Attachment, Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec,
-    Tool, ToolFolder, ToolOutput, Workspace,
+    Shown, Tool, ToolFolder, ToolOutput, Workspace,
 };
 use crate::folder::{Folder, Record};
 use crate::native::{Caller, NO_LIMITS, list_shim_sandboxes, open_shim_sandbox};
@@ -92,6 +92,10 @@ impl Backend for HostBackend {
     fn working_directory(&self, layers: &Layers) -> String {
         let (Layers::Folder { path } | Layers::Overlay { upper: path, .. }) = layers;
         path.display().to_string()
+    }
+
+    fn shown_path(&self, shown: &Shown) -> PathBuf {
+        shown.source.clone()
     }
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {

@@ -186,6 +186,10 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
     let mut entries = vec![Entry::Proc { path: "/proc".into() }];
     entries.extend(system::entries(&options.caller, policy.network));
     entries.push(bind(&options.binary, inside::BINARY, Access::ReadOnly));
+    for shown in &spec.shown {
+        let (source, target) = (shown.source.clone(), shown.target.clone());
+        entries.push(Entry::Bind { source, target, access: Access::ReadOnly, owner: None });
+    }
     entries.push(Entry::Memory { path: inside::CANARY.into(), bytes: 64 << 10 });
     entries.push(bind(&places.home, inside::HOME, Access::ReadWrite));
     entries.push(bind(&places.tmp, inside::TMP, Access::ReadWrite));

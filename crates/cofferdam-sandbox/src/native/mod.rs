@@ -21,8 +21,8 @@ use async_trait::async_trait;
 use cofferdam_core::{LimitsRule, Mode, MountAccess, Policy, SandboxId, WORKER_PIDS, WallPlan, inside};
 
 use crate::backend::{
-    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Severity, Tool,
-    ToolFolder, ToolOutput, Workspace,
+    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Severity, Shown,
+    Tool, ToolFolder, ToolOutput, Workspace,
 };
 use crate::folder::{Folder, Record};
 use crate::shim::ShimPlan;
@@ -195,6 +195,10 @@ impl Backend for NativeBackend {
 
     fn working_directory(&self, _layers: &Layers) -> String {
         inside::WORKSPACE.to_owned()
+    }
+
+    fn shown_path(&self, shown: &Shown) -> PathBuf {
+        shown.target.clone()
     }
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {

@@ -4,7 +4,9 @@
 //! number. Its writes do not wait for the disk: a broker that dies forgets nothing that was committed, and
 //! after a power cut there is no agent left whose next call could overspend.
 
-use cofferdam_core::{AllowRule, AttemptRef, Event, EventType, ModelTrouble, NewEvent, RunId, RunState, Spent};
+use cofferdam_core::{
+    AllowRule, AttemptRef, Event, EventType, ModelTrouble, NewEvent, RunId, RunState, Spent,
+};
 use serde_json::json;
 use sqlx::{Row, SqliteConnection};
 
@@ -25,8 +27,7 @@ impl Sqlite {
         if !is_under_way(&mut transaction, attempt).await? {
             return Ok(Vec::new());
         }
-        let stored =
-            number_and_insert(&mut transaction, &attempt.run, Some(attempt.number), events).await?;
+        let stored = number_and_insert(&mut transaction, &attempt.run, Some(attempt.number), events).await?;
         transaction.commit().await?;
         Ok(stored)
     }
@@ -174,13 +175,14 @@ impl Sqlite {
         if state_of(&mut transaction, run).await?.is_final() {
             return Err(Error::RunEnded { run: run.clone() });
         }
-        let added =
-            sqlx::query("INSERT INTO allowances (run, rule, added_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING")
-                .bind(run.as_str())
-                .bind(rule.to_string())
-                .bind(int(now_ms))
-                .execute(&mut *transaction)
-                .await?;
+        let added = sqlx::query(
+            "INSERT INTO allowances (run, rule, added_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        )
+        .bind(run.as_str())
+        .bind(rule.to_string())
+        .bind(int(now_ms))
+        .execute(&mut *transaction)
+        .await?;
         if added.rows_affected() == 0 {
             return Ok(false);
         }

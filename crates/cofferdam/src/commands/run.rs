@@ -1,33 +1,44 @@
-//! `cofferdam run`: one program, one repository, one sealed run, one diff.
+//! `cofferdam run`: one agent or program, one repository, one sealed run, one diff.
 
+mod agent;
 mod apply;
 mod args;
+mod egress;
 mod mount;
 mod progress;
 mod report;
 mod request;
+mod tally;
 
 use cofferdam_core::{Mode, Outcome, RunRequest};
 use cofferdam_runner::{Cancel, Home, Progress, RunReport, run_attached};
 use tokio::sync::watch;
 
 pub(crate) use self::args::RunArgs;
+pub(crate) use self::egress::rules as allow_rules;
 pub(crate) use self::progress::Watcher;
 use self::request::request_from;
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
-use crate::{node, patch, signals, terminal};
+use crate::node::BrokerSetup;
+use crate::secrets::CallerSecrets;
+use crate::{node, patch, sanitize, settings, signals, terminal};
 
 /// Runs it, and shows what came of it.
 pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Failure> {
-    let accepted = request_from(args, new_run_id()?, caller)?;
+    let settings = settings::read(caller)?;
+    let secrets = CallerSecrets::of(caller)?;
+    let accepted = request_from(args, new_run_id()?, caller, &settings, &secrets.vendors())?;
     let output = args.output.as_ref().map(|path| caller.resolve(path));
     if let Some(folder) = output.as_deref().and_then(|path| path.parent())
         && !folder.is_dir()
     {
         let missing = format!("--output: there is no folder {}", folder.display());
         return Err(UsageError::new(missing, "name a file in a folder that exists").into());
+    }
+    if let Some(notice) = &accepted.notice {
+        terminal::write_stderr(&format!("cofferdam: {}\n", sanitize::line(notice)));
     }
     if accepted.request.policy.mode == Mode::Host {
         terminal::write_stderr(HOST_WARNING);
@@ -36,8 +47,10 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     let mut watcher = Watcher::on_stderr();
     let cancel = signals::cancel_on_signals(watcher.notices())
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
+    let broker = BrokerSetup { secrets, settings };
     let executed =
-        execute(&home, caller, accepted.request, &mut |progress| watcher.see(&progress), cancel).await;
+        execute(&home, caller, broker, accepted.request, &mut |progress| watcher.see(&progress), cancel)
+            .await;
     watcher.finish();
     let finished = executed?;
 
@@ -56,7 +69,7 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     }
     if args.json {
         let was_applied = applied.as_ref().map(Result::is_ok);
-        terminal::write_json(&report::to_json(&finished, watcher.usage(), was_applied)?)?;
+        terminal::write_json(&report::to_json(&finished, watcher.tally(), was_applied)?)?;
     } else if let (Some(diff), None) = (&finished.diff, &output) {
         patch::print(diff)?;
     }
@@ -73,11 +86,12 @@ cofferdam: WARNING: it can read and change everything that you can, and it has y
 pub(crate) async fn execute(
     home: &Home,
     caller: &Caller,
+    broker: BrokerSetup,
     request: RunRequest,
     watch: &mut (dyn FnMut(Progress) + Send),
     cancel: watch::Receiver<Cancel>,
 ) -> Result<RunReport, Failure> {
-    let node = node::register(home, caller).await?;
+    let node = node::register(home, caller, broker).await?;
     let request = RunRequest { claimable_by: Some(node.id().clone()), ..request };
     run_attached(&node, request, watch, cancel)
         .await

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use cofferdam_runner::{Dispatcher, Home, Node, NodeOptions};
+use cofferdam_core::Vendor;
+use cofferdam_runner::{CallerPaths, Dispatcher, Gate, Home, Node, NodeOptions};
 use cofferdam_sandbox::{Attachment, Backend, host, native};
 use cofferdam_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,6 +28,9 @@ async fn main() -> anyhow::Result<()> {
         home,
         attachment: Attachment::Detached,
         env: Arc::new(|name| std::env::var(name).ok()),
+        caller: CallerPaths { path: search_path(), home: std::env::var_os("HOME").map(PathBuf::from) },
+        gate: Gate::Apart,
+        vendors: vendors(),
     })?;
     let (stop, stopped) = watch::channel(false);
     let mut terminate = signal(SignalKind::terminate())?;
@@ -41,11 +45,18 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
+fn search_path() -> Vec<PathBuf> {
+    std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+}
+
+fn vendors() -> Vec<Vendor> {
+    Vendor::ALL.into_iter().filter(|vendor| std::env::var_os(vendor.key_variable()).is_some()).collect()
+}
+
 fn backends(home: &Home, binary: &std::path::Path) -> Vec<Arc<dyn Backend>> {
-    let path = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect());
     let caller = native::Caller {
         home: std::env::var_os("HOME").map(PathBuf::from),
-        path: path.unwrap_or_default(),
+        path: search_path(),
         locale: Default::default(),
     };
     let (state, binary) = (home.root().to_owned(), binary.to_owned());

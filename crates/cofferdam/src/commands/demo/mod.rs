@@ -23,6 +23,7 @@ use super::run;
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::node::BrokerSetup;
 use crate::terminal::{self, Notices};
 use crate::units::show_duration;
 use crate::{patch, sanitize, signals, words};
@@ -45,8 +46,15 @@ pub(crate) async fn run(args: &DemoArgs, caller: &Caller) -> Result<ExitCode, Fa
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
     let mut tried = Vec::new();
     let request = request(&outside)?;
-    let report =
-        run::execute(&home, caller, request, &mut |progress| see(&progress, &mut tried), cancel).await?;
+    let report = run::execute(
+        &home,
+        caller,
+        BrokerSetup::default(),
+        request,
+        &mut |progress| see(&progress, &mut tried),
+        cancel,
+    )
+    .await?;
 
     let findings = check(&report, &tried, &mut outside)?;
     if args.json {

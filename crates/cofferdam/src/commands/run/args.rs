@@ -5,10 +5,25 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Run a program on a repository in a sandbox and print what it changed as a diff.
+/// Run a coding agent, or any program, on a repository in a sandbox and print what it changed as a diff.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = crate::exit::HELP)]
 pub(crate) struct RunArgs {
+    /// What the agent is to do; `-` reads it from stdin
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+    /// The agent [default: the one that is installed and has a key]
+    #[arg(long, value_name = "claude_code|codex|opencode")]
+    pub(crate) agent: Option<String>,
+    /// The model, as the agent names it [default: the agent's own]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Added to the agent's own system prompt
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system_prompt: Option<String>,
+    /// Turns of the model that the agent may take, where it can count them
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub(crate) max_turns: Option<String>,
     /// Repository: a folder or an address [default: the one around the current folder]
     #[arg(long, value_name = "PATH|URL", allow_hyphen_values = true)]
     pub(crate) repo: Option<OsString>,
@@ -21,9 +36,33 @@ pub(crate) struct RunArgs {
     /// `native` seals the program off; `host` does NOT [default: native]
     #[arg(long, value_name = "native|host")]
     pub(crate) mode: Option<String>,
-    /// What the program can reach [default: none; open with --mode host]
-    #[arg(long, value_name = "none|open")]
+    /// What it can reach [default: sealed for agents, none for programs, open with --mode host]
+    #[arg(long, value_name = "sealed|none|open")]
     pub(crate) network: Option<String>,
+    /// Let it connect to HOST:PORT, or to a set such as `npm`, `pypi`, `crates`, `github` (repeatable)
+    #[arg(long, value_name = "HOST:PORT|SET", allow_hyphen_values = true)]
+    pub(crate) allow: Vec<String>,
+    /// Put a service on the sandbox's own 127.0.0.1:PORT (repeatable)
+    #[arg(long, value_name = "PORT=HOST:PORT", allow_hyphen_values = true)]
+    pub(crate) forward: Vec<String>,
+    /// Let it push this branch of the repository's origin
+    #[arg(long, value_name = "BRANCH", allow_hyphen_values = true)]
+    pub(crate) push: Option<String>,
+    /// Let a program use the model through the broker, as agents do
+    #[arg(long)]
+    pub(crate) model_access: bool,
+    /// Let the model's vendor search, fetch and store on the agent's behalf
+    #[arg(long)]
+    pub(crate) vendor_tools: bool,
+    /// What it may spend at the model, in US dollars
+    #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
+    pub(crate) max_cost_usd: Option<String>,
+    /// Tokens that it may use, input and output together
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub(crate) max_tokens: Option<String>,
+    /// Calls of the model that it may make
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub(crate) max_model_calls: Option<String>,
     /// Longest time of one attempt, such as 90s, 10m, 1h30m [default: 10m]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) timeout: Option<String>,
@@ -60,7 +99,7 @@ pub(crate) struct RunArgs {
     /// Print one JSON object instead of the diff
     #[arg(long)]
     pub(crate) json: bool,
-    /// The program and its arguments, after `--`; it is not started through a shell
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// A program and its arguments instead of an agent, after `--`; it is not started through a shell
+    #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }

@@ -8,6 +8,7 @@ use cofferdam_runner::{Progress, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
+use super::tally::Tally;
 use crate::sanitize;
 use crate::terminal::{self, Notices};
 
@@ -23,7 +24,7 @@ pub(crate) struct Watcher {
     echo: bool,
     stage: String,
     tail: VecDeque<String>,
-    usage: Option<Value>,
+    tally: Tally,
 }
 
 impl Watcher {
@@ -42,7 +43,7 @@ impl Watcher {
 
     /// A watcher that shows nothing and only remembers.
     fn silent() -> Self {
-        Self { bar: None, echo: false, stage: String::new(), tail: VecDeque::new(), usage: None }
+        Self { bar: None, echo: false, stage: String::new(), tail: VecDeque::new(), tally: Tally::default() }
     }
 
     /// Where notices can be said meanwhile.
@@ -70,9 +71,9 @@ impl Watcher {
         self.tail.iter().map(String::as_str).filter(|_| !self.echo)
     }
 
-    /// Tokens and cost, as the agent last told them.
-    pub(crate) fn usage(&self) -> Option<&Value> {
-        self.usage.as_ref()
+    /// What was done, refused and spent.
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     fn enter(&mut self, stage: &Stage) {
@@ -88,14 +89,28 @@ impl Watcher {
     }
 
     fn note(&mut self, event: &Event) {
+        self.tally.note(event);
         match event.event_type {
-            EventType::AgentUsage => self.usage = Some(event.data.clone()),
+            EventType::AgentToolUse | EventType::AgentToolResult | EventType::ModelUsage => self.show(None),
+            EventType::EgressRefused | EventType::ModelRefused | EventType::BudgetExceeded => {
+                self.notices().say(&refusal_words(event));
+            }
             EventType::AgentMessage | EventType::AgentStderr | EventType::Log => self.note_line(event),
             EventType::RunRetryScheduled => {
                 let attempt = event.attempt.unwrap_or(1);
                 self.notices().say(&format!("attempt {attempt} failed, another one follows"));
             }
             _ => {}
+        }
+    }
+
+    /// Draws the stage, the tool in use, tokens, cost, and what was said last.
+    fn show(&self, line: Option<&str>) {
+        if let Some(bar) = &self.bar {
+            let now = self.tally.now();
+            let parts: Vec<&str> =
+                [Some(self.stage.as_str()), now.as_deref(), line].into_iter().flatten().collect();
+            bar.set_message(parts.join(" · "));
         }
     }
 
@@ -107,9 +122,7 @@ impl Watcher {
         if line.is_empty() {
             return;
         }
-        if let Some(bar) = &self.bar {
-            bar.set_message(format!("{} · {line}", self.stage));
-        }
+        self.show(Some(&line));
         if self.echo && event.event_type != EventType::Log {
             terminal::write_stderr(&format!("| {line}\n"));
         }
@@ -118,6 +131,16 @@ impl Watcher {
         }
         self.tail.push_back(line);
     }
+}
+
+fn refusal_words(event: &Event) -> String {
+    let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
+    let words = match event.event_type {
+        EventType::BudgetExceeded => format!("the budget is spent: {}", text("budget")),
+        EventType::ModelRefused => format!("refused at the model: {}", text("reason")),
+        _ => format!("refused: {} ({})", text("target"), text("reason")),
+    };
+    sanitize::short_line(&words, LINE_WIDTH)
 }
 
 fn stage_words(stage: &Stage) -> String {

@@ -8,6 +8,7 @@ use cofferdam_runner::artifacts::Applied;
 use serde_json::{Map, Value, json};
 
 use super::progress::Watcher;
+use super::tally::Tally;
 use crate::failure::Failure;
 use crate::units::show_duration;
 use crate::{patch, sanitize, words};
@@ -25,6 +26,7 @@ pub(crate) fn summary(
     let took = show_duration(Duration::from_millis(report.duration_ms));
     let tries = if report.attempts > 1 { format!(", {} attempts", report.attempts) } else { String::new() };
     lines.push(format!("{} ({took}{tries}{})", words::outcome(&report.outcome), change_words(report)));
+    lines.extend(watcher.tally().lines());
     lines.push(words::seal(report.mode, report.seal.as_ref(), Some(&report.outcome)));
     if let Some(seal) = &report.seal {
         lines.extend(words::hidden(seal));
@@ -55,11 +57,7 @@ fn change_words(report: &RunReport) -> &'static str {
 }
 
 /// The object of `--json`.
-pub(crate) fn to_json(
-    report: &RunReport,
-    usage: Option<&Value>,
-    applied: Option<bool>,
-) -> Result<Value, Failure> {
+pub(crate) fn to_json(report: &RunReport, tally: &Tally, applied: Option<bool>) -> Result<Value, Failure> {
     let last = AttemptRef { run: report.run.clone(), number: report.attempts };
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -71,7 +69,8 @@ pub(crate) fn to_json(
     put("mode", json!(report.mode));
     put("sealed", json!(report.seal.is_some() && report.mode.is_sandboxed() && !seal_was_broken(report)));
     put("seal", json!(report.seal));
-    put("usage", json!(usage));
+    put("usage", json!(tally.usage()));
+    put("refused", json!(tally.refused()));
     put("warnings", json!(report.warnings));
     put("duration_ms", json!(report.duration_ms));
     if let Some(applied) = applied {
@@ -123,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_object_never_calls_host_sealed() {
-        let value = to_json(&report(Outcome::Succeeded, Mode::Host), None, None).unwrap();
+        let value = to_json(&report(Outcome::Succeeded, Mode::Host), &Tally::default(), None).unwrap();
         assert_eq!(value["sealed"], false);
         assert_eq!(value["outcome"], json!({"result": "succeeded"}));
         assert_eq!(value["diff"], Value::Null);

@@ -4,12 +4,14 @@
 use std::ffi::{OsStr, OsString};
 
 use cofferdam_core::{
-    AgentSetup, Limits, LimitsRule, Mask, Mode, Mount, Network, Policy, RetryPolicy, RunId, RunRequest,
+    AgentSetup, Limits, LimitsRule, Mask, Mode, Mount, Policy, RetryPolicy, RunId, RunRequest, Settings,
+    Vendor,
 };
 use globset::Glob;
 
+use super::agent::agent_from;
 use super::args::RunArgs;
-use super::mount;
+use super::{egress, mount};
 use crate::caller::Caller;
 use crate::failure::UsageError;
 use crate::repository::{Chosen, Wanted, choose};
@@ -27,16 +29,30 @@ pub(crate) struct Accepted {
     pub(crate) request: RunRequest,
     /// The repository that `--apply` changes; `None` without `--apply`.
     pub(crate) apply_to: Option<std::path::PathBuf>,
+    /// What to say before it starts.
+    pub(crate) notice: Option<String>,
 }
 
 /// Turns flags into a request, or says what to type instead.
-pub(crate) fn request_from(args: &RunArgs, id: RunId, caller: &Caller) -> Result<Accepted, UsageError> {
+pub(crate) fn request_from(
+    args: &RunArgs,
+    id: RunId,
+    caller: &Caller,
+    settings: &Settings,
+    with_key: &[Vendor],
+) -> Result<Accepted, UsageError> {
     let wanted = if args.no_repo {
         Wanted::Nothing
     } else {
         Wanted::Repository { repo: args.repo.as_deref(), reference: args.reference.as_deref() }
     };
     let Chosen { source, local } = choose(wanted, caller)?;
+    let chosen = agent_from(args, caller, with_key, local.as_deref())?;
+    let is_agent = chosen.is_some();
+    let (agent, notice) = match chosen {
+        Some(chosen) => (chosen.setup, chosen.notice),
+        None => (AgentSetup::Command { argv: argv_from(&args.command)? }, None),
+    };
     let apply_to = match (args.apply, local) {
         (false, _) => None,
         (true, Some(root)) => Some(root),
@@ -50,34 +66,40 @@ pub(crate) fn request_from(args: &RunArgs, id: RunId, caller: &Caller) -> Result
     let request = RunRequest {
         id,
         source,
-        agent: AgentSetup::Command { argv: argv_from(&args.command)? },
-        policy: policy_from(args, caller)?,
+        agent,
+        policy: policy_from(args, caller, settings, is_agent)?,
         retry: retry_from(args)?,
         // Set by the process that claims the run, when it has its own name.
         claimable_by: None,
     };
-    Ok(Accepted { request, apply_to })
+    Ok(Accepted { request, apply_to, notice })
 }
 
 fn argv_from(command: &[OsString]) -> Result<Vec<String>, UsageError> {
-    let hint = "type the program after `--`, such as `cofferdam run -- make test`";
+    let hint = "type `cofferdam run \"make the tests pass\"`, or a program: `cofferdam run -- make test`";
     let argv: Option<Vec<String>> = command.iter().map(|arg| arg.to_str().map(str::to_owned)).collect();
     let argv = argv.ok_or_else(|| UsageError::new("the command is not valid UTF-8", hint))?;
     match argv.first() {
         Some(program) if !program.is_empty() => Ok(argv),
-        _ => Err(UsageError::new("there is no program to run", hint)),
+        _ => Err(UsageError::new("there is neither a prompt nor a program", hint)),
     }
 }
 
-fn policy_from(args: &RunArgs, caller: &Caller) -> Result<Policy, UsageError> {
+fn policy_from(
+    args: &RunArgs,
+    caller: &Caller,
+    settings: &Settings,
+    is_agent: bool,
+) -> Result<Policy, UsageError> {
     let defaults = Policy::default();
-    let (mode, network) = mode_and_network(args)?;
+    let mode = mode_from(args)?;
+    let network = egress::network_from(args, mode, is_agent)?;
     let timeout = args.timeout.as_deref().map(|text| units::duration("--timeout", text)).transpose()?;
     Ok(Policy {
         mode,
         network,
-        egress: defaults.egress,
-        budget: defaults.budget,
+        egress: egress::egress_from(args, &settings.egress, is_agent)?,
+        budget: egress::budget_from(args)?,
         limits: limits_from(args)?,
         // Somebody watches an attached run, and its summary says when limits are best effort.
         limits_rule: LimitsRule::BestEffort,
@@ -89,24 +111,11 @@ fn policy_from(args: &RunArgs, caller: &Caller) -> Result<Policy, UsageError> {
     })
 }
 
-fn mode_and_network(args: &RunArgs) -> Result<(Mode, Network), UsageError> {
-    let mode = match args.mode.as_deref().map(str::parse::<Mode>) {
-        None => Mode::Native,
-        Some(Ok(mode)) => mode,
-        Some(Err(error)) => return Err(UsageError::new(error.to_string(), "type `--mode native`")),
-    };
-    let network = match args.network.as_deref().map(str::parse::<Network>) {
-        None => None,
-        Some(Ok(network)) => Some(network),
-        Some(Err(error)) => return Err(UsageError::new(error.to_string(), "type `--network none`")),
-    };
-    match (mode, network) {
-        (Mode::Host, Some(Network::None)) => Err(UsageError::new(
-            "--mode host cannot close the network",
-            "type `--mode native --network none`, or leave --network out",
-        )),
-        (Mode::Host, _) => Ok((mode, Network::Open)),
-        (Mode::Native, network) => Ok((mode, network.unwrap_or(Network::None))),
+fn mode_from(args: &RunArgs) -> Result<Mode, UsageError> {
+    match args.mode.as_deref().map(str::parse::<Mode>) {
+        None => Ok(Mode::Native),
+        Some(Ok(mode)) => Ok(mode),
+        Some(Err(error)) => Err(UsageError::new(error.to_string(), "type `--mode native`")),
     }
 }
 

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use cofferdam_core::Source;
+use cofferdam_core::{Network, Source};
 
 use super::*;
 
@@ -26,7 +26,7 @@ impl Place {
         let caller = Caller { env: env.into_iter().collect(), current_folder: self.repo() };
         let mut args = RunArgs { command: vec!["true".into()], ..RunArgs::default() };
         change(&mut args);
-        request_from(&args, RunId::new(1, 2), &caller)
+        request_from(&args, RunId::new(1, 2), &caller, &Settings::default(), &[])
     }
 
     fn policy(&self, change: impl FnOnce(&mut RunArgs)) -> Policy {

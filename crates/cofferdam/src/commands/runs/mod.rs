@@ -1,10 +1,12 @@
 //! `cofferdam runs …`: what is on record.
 
+mod allow;
 mod cancel;
 mod diff;
 mod events;
 mod list;
 mod rm;
+mod send;
 mod show;
 
 use clap::{Args, Subcommand};
@@ -28,6 +30,10 @@ pub(crate) enum RunsCommand {
     Diff(OneRun),
     /// Ask for a run to end
     Cancel(OneRun),
+    /// Let a live, sealed run connect to one more place
+    Allow(AllowArgs),
+    /// Say something to a live agent, and wait for the receipt
+    Send(send::SendArgs),
     /// Remove a run that has ended
     Rm(OneRun),
 }
@@ -48,6 +54,16 @@ pub(crate) struct OneRun {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// The flags of `runs allow`.
+#[derive(Debug, Args)]
+pub(crate) struct AllowArgs {
+    #[command(flatten)]
+    one: OneRun,
+    /// HOST:PORT, or a set such as `npm`
+    #[arg(required = true, value_name = "HOST:PORT|SET")]
+    rules: Vec<String>,
 }
 
 /// The flags of `runs events`.
@@ -75,6 +91,14 @@ pub(crate) async fn run(command: RunsCommand, caller: &Caller) -> Result<ExitCod
         }
         RunsCommand::Diff(one) => diff::run(&records, &one.find(&records).await?, one.json).await,
         RunsCommand::Cancel(one) => cancel::run(&records, &one.find(&records).await?, one.json).await,
+        RunsCommand::Allow(args) => {
+            let id = args.one.find(&records).await?;
+            allow::run(&records, &id, &args.rules, caller, args.one.json).await
+        }
+        RunsCommand::Send(args) => {
+            let id = args.one.find(&records).await?;
+            send::run(&records, &id, &args).await
+        }
         RunsCommand::Rm(one) => rm::run(&records, &one.find(&records).await?, one.json).await,
     }
 }

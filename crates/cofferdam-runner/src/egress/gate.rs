@@ -1,0 +1,101 @@
+//! The broker that serves a node's attempts: in the same process, or one of its own.
+
+use std::path::Path;
+use std::time::Duration;
+
+use cofferdam_broker::{Broker, OpenError};
+use cofferdam_core::{AttemptRef, Event, gateway};
+use cofferdam_store::Store;
+use tokio::net::UnixStream;
+use tokio::sync::broadcast;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::grant::Granted;
+use super::ledger::StoreLedger;
+
+/// How long a broker of its own may take to serve a new attempt. It is started with the node.
+const OPENS_WITHIN: Duration = Duration::from_secs(20);
+/// How long calls may take to be written down once their agent is gone.
+const SETTLES_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Who serves the attempts of a node.
+#[derive(Clone)]
+pub enum Gate {
+    /// A broker in this process, for runs that end with it anyway.
+    Own {
+        /// The broker.
+        broker: Broker,
+        /// What it writes.
+        ledger: StoreLedger,
+    },
+    /// A broker that outlives this process and finds the attempts in the store: `BrokerService`.
+    Apart,
+}
+
+/// Why an attempt has no way out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GateError {
+    #[error("the broker cannot serve the sandbox")]
+    Open(#[from] OpenError),
+    #[error("the broker does not answer (waited {} s)", OPENS_WITHIN.as_secs())]
+    Silent,
+    #[error("the way to the broker could not be made")]
+    Folder(#[from] std::io::Error),
+    #[error("the run's allow-list could not be read")]
+    Store(#[from] cofferdam_store::Error),
+}
+
+impl Gate {
+    /// Serves an attempt. When this returns, its sockets take connections.
+    pub(crate) async fn open(&self, store: &Store, granted: &Granted) -> Result<(), GateError> {
+        match self {
+            Self::Own { broker, .. } => {
+                let attempt = granted.grant.attempt.clone();
+                broker.open(granted.grant.clone()).await?;
+                broker.allow(&attempt, store.allowances(&attempt.run).await?);
+                Ok(())
+            }
+            Self::Apart => answers(&granted.folder.join(gateway::SOCKET)).await,
+        }
+    }
+
+    /// Takes over what was added to the run's allow-list meanwhile.
+    pub(crate) async fn refresh(&self, store: &Store, attempt: &AttemptRef) {
+        if let Self::Own { broker, .. } = self
+            && let Ok(rules) = store.allowances(&attempt.run).await
+        {
+            broker.allow(attempt, rules);
+        }
+    }
+
+    /// Stops serving an attempt whose agent is gone. When this returns, its calls are written down, or it is
+    /// not known what they cost and they count as reserved.
+    pub(crate) async fn close(&self, store: &Store, attempt: &AttemptRef) {
+        if let Self::Own { broker, .. } = self {
+            return broker.close(attempt).await;
+        }
+        let give_up_at = Instant::now() + SETTLES_WITHIN;
+        while Instant::now() < give_up_at && store.calls_in_flight(attempt).await.is_ok_and(|calls| calls > 0)
+        {
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// What the broker writes from now on, where it is in this process.
+    pub(crate) fn listen(&self) -> Option<broadcast::Receiver<(AttemptRef, Event)>> {
+        match self {
+            Self::Own { ledger, .. } => Some(ledger.listen()),
+            Self::Apart => None,
+        }
+    }
+}
+
+async fn answers(socket: &Path) -> Result<(), GateError> {
+    let looking = async {
+        while UnixStream::connect(socket).await.is_err() {
+            sleep(LOOK_EVERY).await;
+        }
+    };
+    timeout(OPENS_WITHIN, looking).await.map_err(|_| GateError::Silent)
+}

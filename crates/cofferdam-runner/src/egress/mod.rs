@@ -1,0 +1,12 @@
+//! The runner's side of the broker: what an attempt is granted, and who keeps the ledger.
+
+mod gate;
+mod grant;
+mod ledger;
+mod service;
+
+pub use gate::Gate;
+pub(crate) use grant::{Granted, granted};
+
+pub use ledger::StoreLedger;
+pub use service::{BrokerService, ServiceError};

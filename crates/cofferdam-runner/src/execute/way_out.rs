@@ -1,0 +1,104 @@
+//! What a coding agent needs besides its workspace: its own program, and a way to its model.
+
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::{AgentSetup, FailureClass, Outcome, RunRequest, Source, Vendor, inside, with_causes};
+use cofferdam_sandbox::{Backend, Shown};
+use cofferdam_store::Claimed;
+
+use super::Stop;
+use crate::egress::{Granted, granted};
+use crate::installation::{self, Cli, Installation};
+use crate::node::Node;
+
+/// An agent's own program, as a sandbox shows it.
+#[derive(Debug, Clone)]
+pub(super) struct Program {
+    installation: Installation,
+    shown: Vec<Shown>,
+}
+
+/// Finds the CLI of a coding agent on the caller's PATH; `None` for a plain command.
+pub(super) fn find_program(node: &Node, request: &RunRequest) -> Result<Option<Program>, Stop> {
+    let cli = match &request.agent {
+        AgentSetup::Command { .. } => return Ok(None),
+        AgentSetup::ClaudeCode(_) => Cli::ClaudeCode,
+        AgentSetup::Codex(_) => Cli::Codex,
+        AgentSetup::OpenCode(_) => Cli::OpenCode,
+    };
+    let exclude = match &request.source {
+        Source::Local { path } => Some(path.as_path()),
+        Source::Empty | Source::Git { .. } => None,
+    };
+    let caller = &node.caller;
+    let search = installation::Search { path: &caller.path, home: caller.home.as_deref(), exclude };
+    let installation = installation::find(cli, &search).map_err(|error| {
+        let hint = "`cofferdam sandbox doctor` lists the agents that it finds";
+        Stop::outcome(Outcome::failed_with_hint(FailureClass::AgentMissing, with_causes(&error), hint))
+    })?;
+    let shown = installation.binds.iter().enumerate().map(|(number, source)| Shown {
+        source: source.clone(),
+        target: Path::new(inside::AGENT)
+            .join(number.to_string())
+            .join(source.file_name().unwrap_or_default()),
+    });
+    Ok(Some(Program { shown: shown.collect(), installation }))
+}
+
+impl Program {
+    pub(super) fn shown(&self) -> &[Shown] {
+        &self.shown
+    }
+
+    /// What is started inside: the program, and its script if it is an interpreter.
+    pub(super) fn argv(&self, backend: &dyn Backend) -> Vec<String> {
+        let parts = [Some(&self.installation.program), self.installation.script.as_ref()];
+        parts.into_iter().flatten().map(|path| self.inside(backend, path)).collect()
+    }
+
+    /// Folders that its CLI expects on PATH.
+    pub(super) fn path_entries(&self, backend: &dyn Backend) -> Vec<String> {
+        self.installation.path_entries.iter().map(|path| self.inside(backend, path)).collect()
+    }
+
+    fn inside(&self, backend: &dyn Backend, path: &Path) -> String {
+        let below = |shown: &Shown| -> Option<PathBuf> {
+            let rest = path.strip_prefix(&shown.source).ok()?;
+            let target = backend.shown_path(shown);
+            Some(if rest.as_os_str().is_empty() { target } else { target.join(rest) })
+        };
+        let inside = self.shown.iter().find_map(below).unwrap_or_else(|| path.to_owned());
+        inside.display().to_string()
+    }
+}
+
+/// Opens the attempt's way out; `None` if it has none.
+pub(super) async fn open_way_out(node: &Node, claimed: &Claimed) -> Result<Option<Granted>, Stop> {
+    let Some(granted) = find_way_out(node, claimed)? else { return Ok(None) };
+    node.gate
+        .open(&node.store, &granted)
+        .await
+        .map_err(|error| Stop::outcome(Outcome::failed(FailureClass::Sandbox, with_causes(&error))))?;
+    Ok(Some(granted))
+}
+
+/// The attempt's way out, without opening it.
+pub(super) fn find_way_out(node: &Node, claimed: &Claimed) -> Result<Option<Granted>, Stop> {
+    let vendor = vendor_of(&claimed.request.agent, &node.vendors)?;
+    granted(&node.home, &claimed.attempt, &claimed.request, vendor).map_err(|error| {
+        let message = format!("the way to the broker could not be made: {error}");
+        Stop::outcome(Outcome::failed(FailureClass::Sandbox, message))
+    })
+}
+
+/// Whose model the agent talks to. Without a key the agent would only find out after minutes of retries.
+fn vendor_of(agent: &AgentSetup, with_key: &[Vendor]) -> Result<Option<Vendor>, Stop> {
+    let Some(wanted) = agent.vendors() else { return Ok(None) };
+    if let Some(&vendor) = wanted.iter().find(|vendor| with_key.contains(vendor)) {
+        return Ok(Some(vendor));
+    }
+    let names: Vec<&str> = wanted.iter().map(|vendor| vendor.key_variable()).collect();
+    let message = format!("there is no key for {}", agent.provider());
+    let hint = format!("export {}", names.join(" or "));
+    Err(Stop::outcome(Outcome::failed_with_hint(FailureClass::Auth, message, hint)))
+}

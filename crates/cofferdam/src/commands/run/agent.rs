@@ -1,0 +1,178 @@
+//! Which agent does the work: the one that was named, or the one that is installed and has a key.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::{AgentSetup, PromptSetup, Vendor};
+use cofferdam_runner::installation::{Cli, InstallationError, Search, find};
+
+use super::args::RunArgs;
+use crate::caller::Caller;
+use crate::failure::UsageError;
+use crate::units;
+
+/// What stdin may hold. A prompt that is longer is a mistake.
+const MAX_PROMPT: u64 = 1 << 20;
+
+/// A coding agent that was chosen.
+#[derive(Debug)]
+pub(crate) struct ChosenAgent {
+    /// What it is asked to do.
+    pub(crate) setup: AgentSetup,
+    /// Set if nobody named it: what to say about the choice.
+    pub(crate) notice: Option<String>,
+}
+
+/// Reads the prompt and chooses the agent. `None` if a plain command is run.
+pub(crate) fn agent_from(
+    args: &RunArgs,
+    caller: &Caller,
+    with_key: &[Vendor],
+    repository: Option<&Path>,
+) -> Result<Option<ChosenAgent>, UsageError> {
+    let Some(prompt) = &args.prompt else {
+        return match agent_flag(args) {
+            Some(flag) => Err(UsageError::new(
+                format!("{flag} is for coding agents, and there is no prompt"),
+                "type `cofferdam run \"what is to be done\"`, or leave the flag out",
+            )),
+            None => Ok(None),
+        };
+    };
+    if !args.command.is_empty() {
+        return Err(UsageError::new(
+            "there is both a prompt and a command",
+            "type `cofferdam run \"PROMPT\"` or `cofferdam run -- CMD`",
+        ));
+    }
+    let prompt = prompt_text(prompt)?;
+    let setup = PromptSetup {
+        prompt,
+        model: args.model.clone().filter(|model| !model.is_empty()),
+        system_prompt: args.system_prompt.clone(),
+        max_turns: args
+            .max_turns
+            .as_deref()
+            .map(|text| units::count("--max-turns", text, 1, 10_000))
+            .transpose()?,
+    };
+    let path = path_of(caller);
+    let home = caller.home();
+    let search = Search { path: &path, home: home.as_deref(), exclude: repository };
+    match &args.agent {
+        Some(name) => named(name, setup, &search, with_key).map(Some),
+        None => first_that_can(setup, &search, with_key).map(Some),
+    }
+}
+
+fn agent_flag(args: &RunArgs) -> Option<&'static str> {
+    let flags = [
+        (args.agent.is_some(), "--agent"),
+        (args.model.is_some(), "--model"),
+        (args.system_prompt.is_some(), "--system-prompt"),
+        (args.max_turns.is_some(), "--max-turns"),
+    ];
+    flags.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
+}
+
+fn path_of(caller: &Caller) -> Vec<PathBuf> {
+    caller.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default()
+}
+
+fn prompt_text(prompt: &str) -> Result<String, UsageError> {
+    let hint = "type `cofferdam run \"make the tests pass\"`, or `-` to read it from stdin";
+    let text = if prompt == "-" {
+        let mut text = String::new();
+        let read = std::io::stdin().lock().take(MAX_PROMPT + 1).read_to_string(&mut text);
+        read.map_err(|error| UsageError::new(format!("the prompt on stdin cannot be read: {error}"), hint))?;
+        text
+    } else {
+        prompt.to_owned()
+    };
+    if text.len() as u64 > MAX_PROMPT {
+        return Err(UsageError::new(
+            "the prompt is longer than 1 MiB",
+            "put the text into a file of the repository",
+        ));
+    }
+    if text.trim().is_empty() {
+        return Err(UsageError::new("the prompt is empty", hint));
+    }
+    if text.contains('\0') {
+        return Err(UsageError::new("the prompt holds a NUL character", hint));
+    }
+    Ok(text)
+}
+
+fn setup_of(cli: Cli, setup: PromptSetup) -> AgentSetup {
+    match cli {
+        Cli::ClaudeCode => AgentSetup::ClaudeCode(setup),
+        Cli::Codex => AgentSetup::Codex(setup),
+        Cli::OpenCode => AgentSetup::OpenCode(setup),
+    }
+}
+
+fn named(
+    name: &str,
+    setup: PromptSetup,
+    search: &Search<'_>,
+    with_key: &[Vendor],
+) -> Result<ChosenAgent, UsageError> {
+    let known = Cli::ALL.into_iter().find(|cli| [cli.provider(), cli.command()].contains(&name));
+    let cli = known.ok_or_else(|| {
+        UsageError::new(
+            format!("--agent `{name}` is not an agent"),
+            "type `--agent claude_code`, `--agent codex` or `--agent opencode`",
+        )
+    })?;
+    find(cli, search).map_err(|error| cannot_be_used(&error))?;
+    let setup = setup_of(cli, setup);
+    let vendors = setup.vendors().unwrap_or_default();
+    if !vendors.iter().any(|vendor| with_key.contains(vendor)) {
+        let variables: Vec<&str> = vendors.iter().map(|vendor| vendor.key_variable()).collect();
+        return Err(UsageError::new(
+            format!("there is no key for {}", cli.title()),
+            format!(
+                "type `export {}=…` first; it stays outside the sandbox",
+                variables.join("=…` or `export ")
+            ),
+        ));
+    }
+    Ok(ChosenAgent { setup, notice: None })
+}
+
+fn cannot_be_used(error: &InstallationError) -> UsageError {
+    UsageError::new(cofferdam_core::with_causes(error), error.remedy())
+}
+
+fn first_that_can(
+    setup: PromptSetup,
+    search: &Search<'_>,
+    with_key: &[Vendor],
+) -> Result<ChosenAgent, UsageError> {
+    let mut installed = Vec::new();
+    for cli in Cli::ALL {
+        if let Ok(found) = find(cli, search) {
+            let candidate = setup_of(cli, setup.clone());
+            let vendors = candidate.vendors().unwrap_or_default();
+            if vendors.iter().any(|vendor| with_key.contains(vendor)) {
+                let notice = format!("using {} ({})", cli.title(), found.command.display());
+                return Ok(ChosenAgent { setup: candidate, notice: Some(notice) });
+            }
+            installed.push((cli, vendors));
+        }
+    }
+    match installed.first() {
+        Some((cli, vendors)) => {
+            let variable = vendors.first().map_or("ANTHROPIC_API_KEY", |vendor| vendor.key_variable());
+            Err(UsageError::new(
+                format!("{} is installed, and there is no key for it", cli.title()),
+                format!("type `export {variable}=…` first; it stays outside the sandbox"),
+            ))
+        }
+        None => Err(UsageError::new(
+            "no agent is installed: neither claude nor codex nor opencode is on PATH",
+            "type `npm install -g @anthropic-ai/claude-code`, then `cofferdam sandbox doctor`",
+        )),
+    }
+}

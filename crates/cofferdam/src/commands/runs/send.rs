@@ -1,0 +1,89 @@
+//! `cofferdam runs send`: says something to a live run, and waits for the receipt.
+
+use std::time::Duration;
+
+use clap::Args;
+use cofferdam_core::{EventType, MessageKind, RunId};
+use serde_json::json;
+
+use super::OneRun;
+use crate::exit::ExitCode;
+use crate::failure::{Failure, UsageError};
+use crate::records::Records;
+use crate::{sanitize, terminal};
+
+/// How long a receipt is waited for. A follow-up waits for the end of a turn, which may take its time; the
+/// message stays in the queue when nobody waits any more.
+const WAIT: Duration = Duration::from_secs(600);
+
+/// The flags of `runs send`.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("kind").required(true).args(["steer", "follow_up", "interrupt"])))]
+pub(crate) struct SendArgs {
+    #[command(flatten)]
+    pub(super) one: OneRun,
+    /// Tell a busy agent before its next call of the model
+    #[arg(long)]
+    steer: bool,
+    /// Start a new turn when the present one is over
+    #[arg(long)]
+    follow_up: bool,
+    /// End the present turn
+    #[arg(long)]
+    interrupt: bool,
+    /// Do not wait for the receipt
+    #[arg(long)]
+    no_wait: bool,
+    /// What to say; an interrupt needs no words
+    #[arg(value_name = "TEXT")]
+    text: Option<String>,
+}
+
+impl SendArgs {
+    fn kind(&self) -> MessageKind {
+        match (self.steer, self.follow_up) {
+            (true, _) => MessageKind::Steer,
+            (_, true) => MessageKind::FollowUp,
+            _ => MessageKind::Interrupt,
+        }
+    }
+}
+
+/// Sends the message, and says what became of it.
+pub(crate) async fn run(records: &Records, id: &RunId, args: &SendArgs) -> Result<ExitCode, Failure> {
+    let kind = args.kind();
+    let text = args.text.as_deref().unwrap_or_default();
+    if text.trim().is_empty() && kind != MessageKind::Interrupt {
+        return Err(UsageError::new(
+            "there is nothing to say",
+            format!("type `cofferdam runs send {id} --steer \"use the other file\"`"),
+        )
+        .into());
+    }
+    let after = records.event_count(id).await?;
+    let message = records.send(id, kind, text).await?;
+    if args.no_wait {
+        if args.one.json {
+            terminal::write_json(&json!({ "run": id, "message": message, "state": "accepted" }))?;
+        }
+        return Ok(ExitCode::Succeeded);
+    }
+    let receipt = tokio::time::timeout(WAIT, records.receipt(id, message, after)).await;
+    let (state, reason) = match receipt {
+        Err(_) => ("accepted", Some("no receipt yet; the message waits".to_owned())),
+        Ok(event) => {
+            let event = event?;
+            let reason = event.data.get("reason").and_then(|reason| reason.as_str()).map(str::to_owned);
+            let delivered = event.event_type == EventType::MessageDelivered;
+            (if delivered { "delivered" } else { "refused" }, reason)
+        }
+    };
+    if args.one.json {
+        let said = json!({ "run": id, "message": message, "state": state, "reason": reason });
+        terminal::write_json(&said)?;
+    } else {
+        let why = reason.map(|reason| format!(": {}", sanitize::line(&reason))).unwrap_or_default();
+        terminal::write_stderr(&format!("cofferdam: {state}{why}\n"));
+    }
+    Ok(if state == "refused" { ExitCode::Refused } else { ExitCode::Succeeded })
+}
