@@ -28,6 +28,7 @@ impl Home {
             home.mirrors(),
             home.checkouts(),
             home.nodes(),
+            home.brokers(),
         ];
         for folder in folders {
             make(&folder)?;
@@ -75,6 +76,12 @@ impl Home {
     #[must_use]
     pub fn checkouts(&self) -> PathBuf {
         self.root.join("checkouts")
+    }
+
+    /// A lock per node that has a broker of its own.
+    #[must_use]
+    pub fn brokers(&self) -> PathBuf {
+        self.root.join("brokers")
     }
 
     /// A lock and a wake socket per process that claims runs.

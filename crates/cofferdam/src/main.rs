@@ -4,6 +4,7 @@
 //! and names concrete backends. Read `roles` first (what this binary is inside a sandbox), then
 //! `commands::run`.
 
+mod broker_role;
 mod caller;
 mod cli;
 mod commands;

@@ -16,6 +16,7 @@ const ROLES: &[(&str, Role)] = &[
     ("shim", shim),
     ("launcher", launcher),
     ("worker", worker),
+    ("broker", broker),
     ("enter-walls", || cofferdam_walls::enter_main(arguments())),
     ("probe", || cofferdam_walls::probe_main(arguments())),
     ("collect", || cofferdam_runner::artifacts::collector_main(arguments())),
@@ -40,6 +41,14 @@ fn launcher() -> ExitCode {
     match (arguments.next(), arguments.next().and_then(parent)) {
         (Some(folder), Some(parent)) => cofferdam_sandbox::native::launcher_main(folder.as_ref(), parent),
         _ => misused("launcher FOLDER PARENT"),
+    }
+}
+
+fn broker() -> ExitCode {
+    let mut arguments = arguments();
+    match (arguments.next(), arguments.next().as_deref().and_then(std::ffi::OsStr::to_str)) {
+        (Some(state), Some(node)) => crate::broker_role::main(state.as_ref(), node),
+        _ => misused("broker STATE NODE"),
     }
 }
 

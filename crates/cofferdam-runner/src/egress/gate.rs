@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::grant::Granted;
 use super::ledger::StoreLedger;
+use super::process::BrokerProcess;
 
 /// How long a broker of its own may take to serve a new attempt. It is started with the node.
 const OPENS_WITHIN: Duration = Duration::from_secs(20);
@@ -29,8 +30,8 @@ pub enum Gate {
         /// What it writes.
         ledger: StoreLedger,
     },
-    /// A broker that outlives this process and finds the attempts in the store: `BrokerService`.
-    Apart,
+    /// A broker that outlives this process and finds the attempts in the store: [`super::BrokerService`].
+    Apart(BrokerProcess),
 }
 
 /// Why an attempt has no way out.
@@ -56,7 +57,19 @@ impl Gate {
                 broker.allow(&attempt, store.allowances(&attempt.run).await?);
                 Ok(())
             }
-            Self::Apart => answers(&granted.folder.join(gateway::SOCKET)).await,
+            Self::Apart(process) => {
+                process.ensure().await;
+                answers(&granted.folder.join(gateway::SOCKET)).await
+            }
+        }
+    }
+
+    /// Goes on serving an attempt that was open when a former process of this node died.
+    pub(crate) async fn resume(&self) {
+        match self {
+            // Its broker died with its process, and its agent too.
+            Self::Own { .. } => {}
+            Self::Apart(process) => process.ensure().await,
         }
     }
 
@@ -86,7 +99,7 @@ impl Gate {
     pub(crate) fn listen(&self) -> Option<broadcast::Receiver<(AttemptRef, Event)>> {
         match self {
             Self::Own { ledger, .. } => Some(ledger.listen()),
-            Self::Apart => None,
+            Self::Apart(_) => None,
         }
     }
 }

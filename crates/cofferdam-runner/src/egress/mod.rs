@@ -3,10 +3,12 @@
 mod gate;
 mod grant;
 mod ledger;
+mod process;
 mod service;
 
 pub use gate::Gate;
 pub(crate) use grant::{Granted, granted};
 
 pub use ledger::StoreLedger;
+pub use process::BrokerProcess;
 pub use service::{BrokerService, ServiceError};

@@ -20,7 +20,7 @@ use crate::node::{is_alive, now_ms};
 /// How often the store is looked at, should a wake be lost.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long it stays without a dispatcher and without an attempt: a dispatcher that is being restarted comes back.
-const LINGER: Duration = Duration::from_secs(10);
+const LINGER: Duration = Duration::from_secs(3);
 
 /// A broker that serves the attempts of one node.
 pub struct BrokerService {

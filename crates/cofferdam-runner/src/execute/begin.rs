@@ -135,6 +135,9 @@ async fn reopen(attempt: &mut Attempt<'_>, backend: &dyn Backend) -> Result<Opti
     let handover = Handover::load(&attempt.node.home, &id)?;
     // The worker has its job; what it is told again it ignores.
     let way_out = find_way_out(attempt.node, &attempt.claimed)?;
+    if way_out.is_some() {
+        attempt.node.gate.resume().await;
+    }
     Ok(Some(Begun { sandbox, handover, program: None, way_out }))
 }
 

@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 use super::begin::Begun;
 use super::lines::{Line, read};
 use super::mail::Mail;
+use super::way_out::private_folders;
 use super::{Attempt, Stop};
 use crate::attached::{Cancel, Stage};
 use crate::egress::Granted;
@@ -109,6 +110,10 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
         for folder in program.path_entries(backend) {
             path.push(':');
             path.push_str(&folder);
+        }
+        if !request.policy.mode.is_sandboxed() {
+            // Without them it would use the caller's, which is no worse than what the mode says of itself.
+            env.extend(private_folders(&attempt.node.home, &attempt.sandbox_id()).unwrap_or_default());
         }
     }
     Job {

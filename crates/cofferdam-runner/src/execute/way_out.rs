@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{AgentSetup, FailureClass, Outcome, RunRequest, Source, Vendor, inside, with_causes};
+use cofferdam_core::{
+    AgentSetup, FailureClass, Outcome, RunRequest, SandboxId, Source, Vendor, inside, with_causes,
+};
 use cofferdam_sandbox::{Backend, Shown};
 use cofferdam_store::Claimed;
 
 use super::Stop;
 use crate::egress::{Granted, granted};
+use crate::home::Home;
 use crate::installation::{self, Cli, Installation};
 use crate::node::Node;
 
@@ -70,6 +73,26 @@ impl Program {
         let inside = self.shown.iter().find_map(below).unwrap_or_else(|| path.to_owned());
         inside.display().to_string()
     }
+}
+
+/// Where a coding agent without a wall keeps its own files: in folders of the attempt, so that it neither finds the
+/// caller's login nor leaves its sessions in the caller's home. In a sandbox the whole home is its own.
+pub(super) fn private_folders(home: &Home, id: &SandboxId) -> std::io::Result<Vec<(String, String)>> {
+    let root = home.workspaces().join(id.to_string()).join("agent");
+    let folders = [
+        ("CLAUDE_CONFIG_DIR", "claude"),
+        ("CODEX_HOME", "codex"),
+        ("XDG_CONFIG_HOME", "config"),
+        ("XDG_DATA_HOME", "data"),
+        ("XDG_STATE_HOME", "state"),
+        ("XDG_CACHE_HOME", "cache"),
+    ];
+    let make = |(variable, name): (&str, &str)| {
+        let path = root.join(name);
+        std::fs::create_dir_all(&path)?;
+        Ok((variable.to_owned(), path.display().to_string()))
+    };
+    folders.into_iter().map(make).collect()
 }
 
 /// Opens the attempt's way out; `None` if it has none.

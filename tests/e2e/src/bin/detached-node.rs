@@ -2,12 +2,13 @@
 //!
 //! `detached-node STATE NODE BINARY CAPACITY`
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use cofferdam_core::Vendor;
-use cofferdam_runner::{CallerPaths, Dispatcher, Gate, Home, Node, NodeOptions};
+use cofferdam_runner::{BrokerProcess, CallerPaths, Dispatcher, Gate, Home, Node, NodeOptions};
 use cofferdam_sandbox::{Attachment, Backend, host, native};
 use cofferdam_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,9 +19,12 @@ async fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let mut next = |what: &'static str| arguments.next().context(what);
     let home = Home::open(&PathBuf::from(next("a state folder")?))?;
-    let id = next("a node")?.parse().context("a node's id")?;
+    let id_text = next("a node")?;
+    let id = id_text.parse().context("a node's id")?;
     let binary = PathBuf::from(next("a binary")?);
     let capacity = next("a capacity")?.parse()?;
+    let broker = [binary.as_os_str(), "broker".as_ref(), home.root().as_os_str()];
+    let broker = broker.into_iter().map(ToOwned::to_owned).chain([OsString::from(id_text)]).collect();
     let node = Node::register(NodeOptions {
         id,
         store: Store::open_sqlite(&home.database()).await?,
@@ -29,7 +33,7 @@ async fn main() -> anyhow::Result<()> {
         attachment: Attachment::Detached,
         env: Arc::new(|name| std::env::var(name).ok()),
         caller: CallerPaths { path: search_path(), home: std::env::var_os("HOME").map(PathBuf::from) },
-        gate: Gate::Apart,
+        gate: Gate::Apart(BrokerProcess::new(broker)),
         vendors: vendors(),
     })?;
     let (stop, stopped) = watch::channel(false);
