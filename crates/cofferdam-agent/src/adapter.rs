@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use cofferdam_core::{AgentReport, AgentSetup, EventType, MAX_EVENT_TEXT, MessageKind, Vendor};
+use cofferdam_core::{AgentReport, AgentSetup, AttemptRef, EventType, MAX_EVENT_TEXT, MessageKind, Vendor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -84,8 +84,9 @@ pub struct Context<'a> {
     pub model_route: Option<ModelRoute<'a>>,
     /// Where the agent works.
     pub working_directory: &'a str,
-    /// A text that no other attempt has. Claude Code silently drops a message whose id its session knows.
-    pub attempt: &'a str,
+    /// Which attempt this is. Ids that are derived from it are unique: Claude Code silently drops a message
+    /// whose id its session already knows.
+    pub attempt: &'a AttemptRef,
     /// Whether it runs as the user 0.
     pub is_root: bool,
 }
