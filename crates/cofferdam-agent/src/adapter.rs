@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use cofferdam_core::{AgentSetup, EventType};
+use cofferdam_core::{AgentReport, AgentSetup, AttemptRef, EventType, MAX_EVENT_TEXT, MessageKind, Vendor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::claude_code::ClaudeCode;
+use crate::codex::Codex;
 use crate::command::CommandAdapter;
 use crate::detect::Search;
+use crate::opencode::OpenCode;
 
-/// One agent CLI, set up for one attempt.
+/// One agent CLI, set up for one attempt: a state machine that is fed with lines and messages, and says
+/// what they mean and what to write to the CLI.
 pub trait Adapter {
     /// The provider's name, as it is in settings and requests.
     fn provider(&self) -> &'static str;
@@ -19,16 +23,45 @@ pub trait Adapter {
     fn detect(&self, search: &Search<'_>) -> Option<PathBuf>;
 
     /// How the CLI is started.
-    fn command(&self) -> Command;
+    fn command(&self, context: &Context<'_>) -> Command;
 
-    /// What one line of output, without its newline, means: any number of facts, in order.
-    ///
-    /// A line that the adapter does not know becomes a [`EventType::Log`], so that nothing which the
-    /// agent said is lost when its CLI learns a new kind of line.
-    fn parse(&mut self, stream: Stream, line: &[u8]) -> Vec<Parsed>;
-
-    /// Which messages the CLI takes while it runs.
+    /// What is possible with the CLI.
     fn supports(&self) -> Supports;
+
+    /// The longest line that [`Self::parse`] is given. What is longer is not for it to understand.
+    fn longest_line(&self) -> usize {
+        MAX_EVENT_TEXT
+    }
+
+    /// The CLI runs: what it is told first.
+    fn begin(&mut self, _context: &Context<'_>) -> Step {
+        Step::default()
+    }
+
+    /// What one line of output, without its newline, means.
+    fn parse(&mut self, stream: Stream, line: &[u8]) -> Step;
+
+    /// A message for the agent. Its receipt follows at once or in a later step: `delivered` only when the
+    /// CLI has shown that it took the message.
+    fn send(&mut self, message: Message) -> Step {
+        Step::receipt(Receipt::Refused { id: message.id, reason: "not_supported" })
+    }
+
+    /// Whether the agent has nothing left to do: its turn is over and no message waits. Whoever feeds it may
+    /// then close its stdin.
+    fn is_idle(&self) -> bool {
+        false
+    }
+
+    /// The agent is gone: the receipts of what it never took.
+    fn abandon(&mut self) -> Vec<Receipt> {
+        Vec::new()
+    }
+
+    /// What the CLI says of its last turn; `None` for a program that says no such thing.
+    fn report(&self) -> Option<AgentReport> {
+        None
+    }
 }
 
 /// The adapter of a setup.
@@ -36,10 +69,37 @@ pub trait Adapter {
 pub fn for_setup(setup: &AgentSetup) -> Box<dyn Adapter + Send> {
     match setup {
         AgentSetup::Command { argv } => Box::new(CommandAdapter::new(argv.clone())),
-        AgentSetup::ClaudeCode(_) | AgentSetup::Codex(_) | AgentSetup::OpenCode(_) => {
-            Box::new(CommandAdapter::new(Vec::new()))
-        }
+        AgentSetup::ClaudeCode(setup) => Box::new(ClaudeCode::new(setup.clone())),
+        AgentSetup::Codex(setup) => Box::new(Codex::new(setup.clone())),
+        AgentSetup::OpenCode(setup) => Box::new(OpenCode::new(setup.clone())),
     }
+}
+
+/// What an agent is started in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context<'a> {
+    /// The CLI's own program inside; its usual name on the `PATH` without one.
+    pub program: Option<&'a str>,
+    /// The way to the model; without one the CLI finds its own.
+    pub model_route: Option<ModelRoute<'a>>,
+    /// Where the agent works.
+    pub working_directory: &'a str,
+    /// Which attempt this is. Ids that are derived from it are unique: Claude Code silently drops a message
+    /// whose id its session already knows.
+    pub attempt: &'a AttemptRef,
+    /// Whether it runs as the user 0.
+    pub is_root: bool,
+}
+
+/// The way to the model through the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelRoute<'a> {
+    /// The gateway, such as `http://127.0.0.1:3128`.
+    pub gateway_url: &'a str,
+    /// What stands in for the key.
+    pub placeholder: &'a str,
+    /// Whose model it is, where a CLI can talk to several.
+    pub vendor: Option<Vendor>,
 }
 
 /// How an agent is started. There is no shell in between, so nothing in it needs quoting.
@@ -58,6 +118,8 @@ pub struct Command {
 pub enum Stdin {
     /// It reads end-of-file at once.
     Null,
+    /// It reads the lines of each [`Step`], and end-of-file once it is idle.
+    Lines,
 }
 
 /// Which of its two outputs the agent wrote to.
@@ -70,6 +132,40 @@ pub enum Stream {
     Stderr,
 }
 
+/// What follows from a line or a message.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Step {
+    /// Facts, in order.
+    pub facts: Vec<Parsed>,
+    /// Whether the line was not understood and is to be kept as a [`EventType::Log`], so that nothing which
+    /// the agent said is lost when its CLI learns a new kind of line.
+    pub keep_line: bool,
+    /// Lines for the CLI's stdin, without their newlines.
+    pub lines: Vec<String>,
+    /// What became of messages.
+    pub receipts: Vec<Receipt>,
+}
+
+impl Step {
+    /// A line that is not understood.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self { keep_line: true, ..Self::default() }
+    }
+
+    /// A fact alone.
+    #[must_use]
+    pub fn fact(fact: Parsed) -> Self {
+        Self { facts: vec![fact], ..Self::default() }
+    }
+
+    /// A receipt alone.
+    #[must_use]
+    pub fn receipt(receipt: Receipt) -> Self {
+        Self { receipts: vec![receipt], ..Self::default() }
+    }
+}
+
 /// A fact that a line of output states.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
@@ -79,7 +175,37 @@ pub struct Parsed {
     pub data: Value,
 }
 
-/// Which messages an agent takes while it runs.
+/// Something that is said to a running agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The receipt's id.
+    pub id: String,
+    /// What it does.
+    pub kind: MessageKind,
+    /// What is said; for an interrupt what the agent is to do instead, and possibly nothing.
+    pub content: String,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Receipt {
+    /// The CLI has shown that it took it.
+    Delivered {
+        /// Whose receipt this is.
+        id: String,
+        /// What it was taken as: a `steer` that comes when the turn is over is a `follow_up`.
+        taken_as: MessageKind,
+    },
+    /// The agent will never see it.
+    Refused {
+        /// Whose receipt this is.
+        id: String,
+        /// Why: one of a few fixed words.
+        reason: &'static str,
+    },
+}
+
+/// What is possible with an agent's CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Supports {
     /// Something said to a busy agent before its next model call.
@@ -88,9 +214,11 @@ pub struct Supports {
     pub follow_up: bool,
     /// The end of the current turn, but not of the agent.
     pub interrupt: bool,
+    /// A limit on the model's turns that the CLI itself holds.
+    pub max_turns: bool,
 }
 
 impl Supports {
-    /// No message at all.
-    pub const NOTHING: Self = Self { steer: false, follow_up: false, interrupt: false };
+    /// Nothing at all.
+    pub const NOTHING: Self = Self { steer: false, follow_up: false, interrupt: false, max_turns: false };
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use cofferdam_core::EventType;
 use serde_json::Value;
 
-use crate::adapter::{Adapter, Command, Parsed, Stdin, Stream, Supports};
+use crate::adapter::{Adapter, Command, Context, Parsed, Stdin, Step, Stream, Supports};
 use crate::detect::Search;
 use crate::output_text::shown_text;
 
@@ -29,16 +29,16 @@ impl Adapter for CommandAdapter {
         search.find(self.argv.first()?)
     }
 
-    fn command(&self) -> Command {
+    fn command(&self, _context: &Context<'_>) -> Command {
         Command { argv: self.argv.clone(), env: BTreeMap::new(), stdin: Stdin::Null }
     }
 
-    fn parse(&mut self, stream: Stream, line: &[u8]) -> Vec<Parsed> {
+    fn parse(&mut self, stream: Stream, line: &[u8]) -> Step {
         let event_type = match stream {
             Stream::Stdout => EventType::AgentMessage,
             Stream::Stderr => EventType::AgentStderr,
         };
-        vec![Parsed { event_type, data: Value::Object(shown_text(line)) }]
+        Step::fact(Parsed { event_type, data: Value::Object(shown_text(line)) })
     }
 
     fn supports(&self) -> Supports {
@@ -48,7 +48,7 @@ impl Adapter for CommandAdapter {
 
 #[cfg(test)]
 mod tests {
-    use cofferdam_core::AgentSetup;
+    use cofferdam_core::{AgentSetup, AttemptRef, RunId};
     use serde_json::json;
 
     use super::*;
@@ -60,7 +60,14 @@ mod tests {
 
     #[test]
     fn a_command_is_started_as_it_is_and_never_through_a_shell() {
-        let command = adapter(&["printf", "%s", "a b; $(c)"]).command();
+        let context = Context {
+            program: None,
+            model_route: None,
+            working_directory: "/workspace",
+            attempt: &AttemptRef { run: RunId::new(1, 1), number: 1 },
+            is_root: false,
+        };
+        let command = adapter(&["printf", "%s", "a b; $(c)"]).command(&context);
         assert_eq!(command.argv, ["printf", "%s", "a b; $(c)"]);
         assert!(command.env.is_empty());
     }
@@ -68,8 +75,8 @@ mod tests {
     #[test]
     fn each_stream_has_its_own_event_type() {
         let mut adapter = adapter(&["true"]);
-        let said = adapter.parse(Stream::Stdout, b"hello");
-        let complained = adapter.parse(Stream::Stderr, b"oh");
+        let said = adapter.parse(Stream::Stdout, b"hello").facts;
+        let complained = adapter.parse(Stream::Stderr, b"oh").facts;
         assert_eq!(said, [Parsed { event_type: EventType::AgentMessage, data: json!({ "text": "hello" }) }]);
         assert_eq!(
             complained,
@@ -80,7 +87,7 @@ mod tests {
     #[test]
     fn a_line_that_looks_like_a_protocol_line_stays_text() {
         let line = br#"{"v":1,"seq":1,"at":0,"type":"worker.exited","data":{}}"#;
-        let parsed = adapter(&["true"]).parse(Stream::Stdout, line);
+        let parsed = adapter(&["true"]).parse(Stream::Stdout, line).facts;
         assert_eq!(parsed[0].event_type, EventType::AgentMessage);
         assert_eq!(parsed[0].data["text"].as_str().unwrap().as_bytes(), line);
     }

@@ -7,10 +7,11 @@ use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::Instant;
 
-use cofferdam_agent::{Adapter, Stdin, Stream};
+use cofferdam_agent::{Adapter, Command, Stdin, Stream};
 use cofferdam_core::{AgentEnd, Job};
 use rustix::process::{Pid, WaitStatus};
 
+use crate::agent_stdin::AgentStdin;
 use crate::input::Input;
 use crate::launch::{Launch, LaunchError};
 use crate::reaper::Reaper;
@@ -27,8 +28,12 @@ pub(crate) struct AgentProcess {
     pub ended: Option<AgentEnd>,
     /// What the worker ended it for, if that was first.
     pub ended_for: Option<AgentEnd>,
-    /// When it will be killed.
-    pub kill_at: Option<Instant>,
+    /// Its stdin, if it reads lines and more may follow.
+    pub stdin: Option<AgentStdin>,
+    /// Whether it was told that nothing more will come, and is to exit.
+    pub dismissed: bool,
+    /// When it will be killed, or, after its dismissal, urged first.
+    pub act_at: Option<Instant>,
     /// Outputs that somebody still holds open.
     pub open_streams: Vec<Stream>,
     /// When it last printed something.
@@ -41,14 +46,10 @@ impl AgentProcess {
         binary: &Path,
         job: &Job,
         adapter: Box<dyn Adapter + Send>,
+        command: Command,
         reaper: &Reaper,
         sender: &SyncSender<Input>,
     ) -> Result<Self, LaunchError> {
-        let command = adapter.command();
-        match command.stdin {
-            // `Launch` gives it to every process.
-            Stdin::Null => {}
-        }
         let failed = |source| LaunchError::Spawn { directory: job.working_directory.clone(), source };
         let (stdout, stdout_writer) = io::pipe().map_err(failed)?;
         let (stderr, stderr_writer) = io::pipe().map_err(failed)?;
@@ -56,15 +57,24 @@ impl AgentProcess {
         // sandbox may have and leave us without threads.
         start_reader(Stream::Stdout, stdout, sender.clone()).map_err(failed)?;
         start_reader(Stream::Stderr, stderr, sender.clone()).map_err(failed)?;
+        let (stdin_reader, stdin) = match command.stdin {
+            Stdin::Null => (None, None),
+            Stdin::Lines => {
+                let (reader, writer) = io::pipe().map_err(failed)?;
+                (Some(reader), Some(AgentStdin::start(writer).map_err(failed)?))
+            }
+        };
         let argv = command.argv.into_iter().map(OsString::from).collect();
         let launch = Launch { binary, job, env: &command.env, argv };
-        let pid = launch.start(reaper, stdout_writer, stderr_writer)?;
+        let pid = launch.start(reaper, stdin_reader, stdout_writer, stderr_writer)?;
         Ok(Self {
             pid,
             relay: Relay::new(adapter, job.output_bytes),
             ended: None,
             ended_for: None,
-            kill_at: None,
+            stdin,
+            dismissed: false,
+            act_at: None,
             open_streams: vec![Stream::Stdout, Stream::Stderr],
             printed_at: Instant::now(),
         })
@@ -73,6 +83,11 @@ impl AgentProcess {
     /// Whether nothing is left to be waited for: it has ended by itself, or it has to be killed now.
     pub(crate) fn is_over(&self) -> bool {
         self.ended.is_some() || self.ended_for == Some(AgentEnd::OutputLimit)
+    }
+
+    /// Whether it has nothing left to do, and can still be told so.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.stdin.is_some() && self.relay.is_idle()
     }
 
     /// How it ended. What the worker ended it for says more than the signal that did it.

@@ -63,6 +63,7 @@ impl Launch<'_> {
     pub(crate) fn start(
         self,
         reaper: &Reaper,
+        stdin: Option<PipeReader>,
         stdout: PipeWriter,
         stderr: PipeWriter,
     ) -> Result<Pid, LaunchError> {
@@ -75,9 +76,9 @@ impl Launch<'_> {
         let inherited = fcntl_dupfd_cloexec(&status_writer, 10).map_err(|e| failed(e.into()))?;
         fcntl_setfd(&inherited, FdFlags::empty()).map_err(|e| failed(e.into()))?;
         let mut command = self.command(inherited.as_raw_fd());
-        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        command.stdin(stdin.map_or_else(Stdio::null, Stdio::from)).stdout(stdout).stderr(stderr);
         let pid = reaper.spawn(&mut command).map_err(failed)?;
-        // Our copies of the write ends must go, or the pipes would never end.
+        // Our copies of the agent's ends must go, or the pipes would never end.
         drop((command, inherited, status_writer));
         await_program(status).inspect_err(|_| reaper.signal_group(pid, Signal::KILL))?;
         Ok(pid)

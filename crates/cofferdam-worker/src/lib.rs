@@ -9,7 +9,10 @@
 //! sandbox died (memory, limits, the wall clock) is for the outside to say.
 
 mod agent_process;
+mod agent_stdin;
+mod conversation;
 mod ending;
+mod environment;
 mod gateway;
 mod host_lines;
 mod input;
@@ -35,9 +38,9 @@ use serde_json::json;
 
 pub use ending::Scope;
 
-/// Threads that a worker has while its agent runs: the session, the host's lines, the reaper and one per
-/// output of the agent. A limit on processes counts them.
-pub const THREADS: u64 = 5;
+/// Threads that a worker has while its agent runs: the session, the host's lines, the reaper, the gateway, and
+/// one for each of the agent's stdin, stdout and stderr. A limit on processes counts them.
+pub const THREADS: u64 = 7;
 
 /// Inputs that wait for the session: enough that readers rarely stop, few enough that a cancel waits
 /// behind at most one megabyte of output (each piece is 64 KiB or less).
@@ -52,6 +55,9 @@ pub struct Options {
     pub scope: Scope,
     /// How often it says that it lives.
     pub heartbeat: Duration,
+    /// How long an agent that was told that nothing more will come has to exit, and as long again once it was
+    /// asked to by a signal.
+    pub exit_grace: Duration,
 }
 
 impl Options {
@@ -64,6 +70,7 @@ impl Options {
             binary: std::env::current_exe()?,
             scope: Scope::of_this_process(),
             heartbeat: Duration::from_secs(10),
+            exit_grace: Duration::from_secs(5),
         })
     }
 }

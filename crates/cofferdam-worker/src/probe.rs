@@ -43,7 +43,8 @@ pub(crate) fn measure(
     let argv = vec![OsString::from(binary), OsString::from("probe"), OsString::from(paths)];
     let (stdout, stdout_writer) = io::pipe()?;
     let (stderr, stderr_writer) = io::pipe()?;
-    let pid = Launch { binary, job, env: agent_env, argv }.start(reaper, stdout_writer, stderr_writer)?;
+    let pid =
+        Launch { binary, job, env: agent_env, argv }.start(reaper, None, stdout_writer, stderr_writer)?;
     let Gathered { bytes: [said, complained], timed_out } = gather([stdout, stderr], deadline)?;
     // It has ended, or it is stuck; either way nothing of it may be there when the agent starts.
     reaper.signal_group(pid, Signal::KILL);

@@ -6,19 +6,21 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use cofferdam_agent::{Adapter, for_setup};
-use cofferdam_core::{AgentEnd, EventType, Job, ToWorker, WorkerExited, worker_line};
-use rustix::process::Signal;
-use serde_json::json;
+use cofferdam_agent::{Adapter, Command, Context, ModelRoute, for_setup};
+use cofferdam_core::{AgentEnd, AgentReport, EventType, Job, ToWorker, WorkerExited, worker_line};
+use rustix::process::{Signal, getuid};
+use serde_json::{Value, json};
 
-use crate::Options;
 use crate::agent_process::{AgentProcess, end_of};
 use crate::ending::kill_once;
+use crate::environment;
+use crate::gateway;
 use crate::input::Input;
 use crate::output::LineWriter;
 use crate::probe;
 use crate::reaper::Reaper;
 use crate::relay::Allowance;
+use crate::{Options, WAITING_INPUTS};
 
 /// After the agent's end its children may still hold its outputs open. They are read until they have
 /// been quiet for this long,
@@ -32,9 +34,9 @@ const SWEEP_STEP: Duration = Duration::from_millis(20);
 
 /// A worker at work.
 pub(crate) struct Session {
-    options: Options,
-    output: LineWriter<File>,
-    reaper: Reaper,
+    pub options: Options,
+    pub output: LineWriter<File>,
+    pub reaper: Reaper,
     sender: SyncSender<Input>,
     inputs: Receiver<Input>,
     heartbeat_at: Instant,
@@ -44,6 +46,8 @@ pub(crate) struct Session {
 enum Next {
     Input(Input),
     Deadline,
+    /// Nothing was there, and nothing was waited for.
+    Nothing,
 }
 
 impl Session {
@@ -65,28 +69,39 @@ impl Session {
     }
 
     fn report_job(&mut self) -> io::Result<()> {
-        let end = self.do_job()?;
-        self.output.emit(worker_line::EXITED, &WorkerExited { end, report: None })?;
+        let (end, report) = self.do_job()?;
+        self.output.emit(worker_line::EXITED, &WorkerExited { end, report })?;
         self.output.flush()
     }
 
-    fn do_job(&mut self) -> io::Result<AgentEnd> {
-        let Some(job) = self.await_job()? else { return Ok(AgentEnd::Cancelled) };
+    fn do_job(&mut self) -> io::Result<(AgentEnd, Option<AgentReport>)> {
+        let Some(job) = self.await_job()? else { return Ok((AgentEnd::Cancelled, None)) };
+        let gateway_url = match job.gateway.as_ref().map(gateway::open).transpose() {
+            Ok(opened) => opened.map(|opened| format!("http://127.0.0.1:{}", opened.port)),
+            Err(error) => return self.not_started(format!("failed to open the gateway: {error}")),
+        };
+        let context = context(&job, gateway_url.as_deref());
         let adapter = for_setup(&job.agent);
-        let agent_env = adapter.command().env;
-        match probe::measure(&self.options.binary, &job, &agent_env, &self.reaper) {
+        let mut command = adapter.command(&context);
+        if let (Some(setup), Some(url)) = (&job.gateway, &gateway_url) {
+            let mut env = environment::of_gateway(&job, setup, url);
+            env.append(&mut command.env);
+            command.env = env;
+        }
+        match probe::measure(&self.options.binary, &job, &command.env, &self.reaper) {
             Ok(seal) => self.output.emit(worker_line::SEAL, &seal)?,
-            Err(error) => {
-                let reason = format!("probe failed: {error}");
-                self.log(&reason)?;
-                self.sweep(None)?;
-                return Ok(AgentEnd::NotStarted { reason });
-            }
+            Err(error) => return self.not_started(format!("probe failed: {error}")),
         }
         if !self.await_start(&job)? {
-            return Ok(AgentEnd::Cancelled);
+            return Ok((AgentEnd::Cancelled, None));
         }
-        self.run_agent(&job, adapter)
+        self.run_agent(&job, adapter, command, &context)
+    }
+
+    fn not_started(&mut self, reason: String) -> io::Result<(AgentEnd, Option<AgentReport>)> {
+        self.log(&reason)?;
+        self.sweep(None)?;
+        Ok((AgentEnd::NotStarted { reason }, None))
     }
 
     /// `None` if there is nothing to do after all.
@@ -117,33 +132,55 @@ impl Session {
         }
     }
 
-    fn run_agent(&mut self, job: &Job, adapter: Box<dyn Adapter + Send>) -> io::Result<AgentEnd> {
-        let argv0 = adapter.command().argv.into_iter().next();
-        let started = AgentProcess::start(&self.options.binary, job, adapter, &self.reaper, &self.sender);
+    fn run_agent(
+        &mut self,
+        job: &Job,
+        adapter: Box<dyn Adapter + Send>,
+        command: Command,
+        context: &Context<'_>,
+    ) -> io::Result<(AgentEnd, Option<AgentReport>)> {
+        let argv0 = command.argv.first().cloned();
+        let binary = self.options.binary.clone();
+        let started = AgentProcess::start(&binary, job, adapter, command, &self.reaper, &self.sender);
         let mut agent = match started {
             Ok(agent) => agent,
             Err(error) => {
                 self.sweep(None)?;
-                return Ok(AgentEnd::NotStarted { reason: error.to_string() });
+                return Ok((AgentEnd::NotStarted { reason: error.to_string() }, None));
             }
         };
         let started = json!({ "argv0": argv0, "pid": agent.pid.as_raw_pid() });
         self.output.emit(EventType::AgentStarted.as_str(), &started)?;
+        agent.relay.begin(context, &mut self.output)?;
+        self.tell(&mut agent)?;
 
         self.attend(&mut agent, job)?;
         self.linger(&mut agent, job)?;
         self.sweep(Some((&mut agent, job)))?;
 
-        let end = agent.end();
-        self.output.emit(EventType::AgentFinished.as_str(), &end)?;
-        Ok(end)
+        self.refuse_the_rest(&mut agent)?;
+        let report = agent.relay.report();
+        let exited = WorkerExited { end: agent.end(), report };
+        self.output.emit(EventType::AgentFinished.as_str(), &finished(&exited))?;
+        Ok((exited.end, exited.report))
     }
 
     /// Until the agent has ended or has to be killed.
     fn attend(&mut self, agent: &mut AgentProcess, job: &Job) -> io::Result<()> {
+        let mut seen_idle = 0;
         while !agent.is_over() {
-            match self.next(agent.kill_at)? {
+            seen_idle = if agent.is_idle() { seen_idle + 1 } else { 0 };
+            // An idle agent is dismissed once everything was taken that was in the queue when it became idle:
+            // so no message waits. An agent that goes on printing cannot put that off.
+            let next = match seen_idle {
+                0 => self.next(agent.act_at)?,
+                1..=WAITING_INPUTS => self.waiting()?.map_or(Next::Nothing, Next::Input),
+                _ => Next::Nothing,
+            };
+            match next {
                 Next::Input(input) => self.take(agent, job, input)?,
+                Next::Nothing => self.dismiss(agent),
+                Next::Deadline if self.urge(agent) => {}
                 Next::Deadline => break,
             }
         }
@@ -157,7 +194,7 @@ impl Session {
         while agent.ended.is_some() && agent.ended_for.is_none() && !agent.open_streams.is_empty() {
             match self.next(Some(at_most.min(agent.printed_at + QUIET)))? {
                 Next::Input(input) => self.take(agent, job, input)?,
-                Next::Deadline => break,
+                Next::Deadline | Next::Nothing => break,
             }
         }
         Ok(())
@@ -209,17 +246,21 @@ impl Session {
                 if agent.relay.pass_on(stream, &bytes, &mut self.output)? == Allowance::Exceeded {
                     agent.ended_for.get_or_insert(AgentEnd::OutputLimit);
                 }
+                self.tell(agent)?;
             }
             Input::OutputEnd { stream } => {
                 agent.open_streams.retain(|&open| open != stream);
                 agent.relay.end(stream, &mut self.output)?;
+                self.tell(agent)?;
             }
             Input::Reaped { pid, status } if pid == agent.pid => agent.ended = Some(end_of(status)),
             Input::Host(ToWorker::Cancel { grace_ms }) if agent.ended.is_none() => {
                 self.ask_to_end(agent, Duration::from_millis(grace_ms));
             }
             Input::Host(ToWorker::Job(second)) => self.repeat_job(job, &second)?,
-            Input::Host(ToWorker::Message { id, kind, .. }) => self.answer(agent, &id, &kind)?,
+            Input::Host(ToWorker::Message { id, kind, content }) => {
+                self.pass_on(agent, id, &kind, content)?;
+            }
             // A cancel of what has ended and a repeated start change nothing, and `end` only says that
             // no message will come. Other processes that were reaped were orphans.
             Input::Host(ToWorker::Cancel { .. } | ToWorker::Start | ToWorker::End)
@@ -237,22 +278,7 @@ impl Session {
         self.reaper.signal_group(agent.pid, Signal::TERM);
         // A grace beyond what the clock can count is no limit.
         let kill_at = Instant::now().checked_add(grace);
-        agent.kill_at = agent.kill_at.into_iter().chain(kill_at).min();
-    }
-
-    /// No adapter has a way to hand over a message yet, so none is delivered; see `Adapter::supports`.
-    fn answer(&mut self, agent: &AgentProcess, id: &str, kind: &str) -> io::Result<()> {
-        let reason = match kind {
-            _ if agent.ended.is_some() || agent.ended_for.is_some() => "run_ended",
-            "steer" | "follow_up" | "interrupt" => "not_supported",
-            _ => "unknown_kind",
-        };
-        self.refuse(id, reason)
-    }
-
-    fn refuse(&mut self, id: &str, reason: &str) -> io::Result<()> {
-        let data = json!({ "id": id, "reason": reason });
-        self.output.emit(EventType::MessageRefused.as_str(), &data)
+        agent.act_at = agent.act_at.into_iter().chain(kill_at).min();
     }
 
     /// A host that does not know whether its job arrived sends it again.
@@ -263,7 +289,7 @@ impl Session {
         self.log("refused a job of another attempt")
     }
 
-    fn log(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn log(&mut self, text: &str) -> io::Result<()> {
         self.output.emit(EventType::Log.as_str(), &json!({ "text": text }))
     }
 
@@ -289,16 +315,60 @@ impl Session {
                 }
             };
             match received {
-                Ok(Input::Malformed { bytes, why }) => {
-                    self.log(&format!("ignored a line of {bytes} bytes on stdin: {why}"))?;
+                Ok(input) => {
+                    if let Some(input) = self.sift(input)? {
+                        return Ok(Next::Input(input));
+                    }
                 }
-                Ok(Input::Orphaned) => {
-                    return Err(io::Error::other("nobody watches over the worker any more"));
-                }
-                Ok(input) => return Ok(Next::Input(input)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the session holds a sender itself"),
             }
         }
     }
+
+    /// The next input, if there is one already.
+    fn waiting(&mut self) -> io::Result<Option<Input>> {
+        while let Ok(input) = self.inputs.try_recv() {
+            if let Some(input) = self.sift(input)? {
+                return Ok(Some(input));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Deals with what concerns no phase in particular.
+    fn sift(&mut self, input: Input) -> io::Result<Option<Input>> {
+        match input {
+            Input::Malformed { bytes, why } => {
+                self.log(&format!("ignored a line of {bytes} bytes on stdin: {why}"))?;
+                Ok(None)
+            }
+            Input::Orphaned => Err(io::Error::other("nobody watches over the worker any more")),
+            input => Ok(Some(input)),
+        }
+    }
+}
+
+fn context<'a>(job: &'a Job, gateway_url: Option<&'a str>) -> Context<'a> {
+    let route = job.gateway.as_ref().zip(gateway_url).map(|(setup, gateway_url)| ModelRoute {
+        gateway_url,
+        placeholder: &setup.placeholder,
+        vendor: setup.vendor,
+    });
+    Context {
+        program: job.program.first().map(String::as_str),
+        model_route: route,
+        working_directory: &job.working_directory,
+        attempt: &job.attempt,
+        is_root: getuid().is_root(),
+    }
+}
+
+/// The data of `agent.finished`: the end, and what the agent says of it.
+fn finished(exited: &WorkerExited) -> Value {
+    let mut data = json!(exited.end);
+    if let Some(report) = &exited.report {
+        data["report"] = json!(report);
+    }
+    data
 }

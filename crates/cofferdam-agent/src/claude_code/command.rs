@@ -1,0 +1,54 @@
+//! How Claude Code is started.
+
+use std::collections::BTreeMap;
+
+use cofferdam_core::{PromptSetup, gateway};
+
+use crate::adapter::{Command, Context, Stdin};
+
+/// How often the CLI repeats a failed request to the model. Its own default is ten times, three minutes.
+const MAX_RETRIES: &str = "3";
+
+pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
+    let mut argv: Vec<String> = [
+        context.program.unwrap_or("claude"),
+        "-p",
+        "--input-format",
+        "stream-json",
+        "--output-format",
+        "stream-json",
+        "--replay-user-messages",
+        "--verbose",
+        "--permission-mode",
+        "bypassPermissions",
+    ]
+    .map(str::to_owned)
+    .into();
+    // As one argument each: a value that begins with a dash stays a value.
+    argv.extend(setup.model.as_ref().map(|model| format!("--model={model}")));
+    argv.extend(setup.system_prompt.as_ref().map(|text| format!("--append-system-prompt={text}")));
+    argv.extend(setup.max_turns.map(|turns| format!("--max-turns={turns}")));
+    Command { argv, env: env(context), stdin: Stdin::Lines }
+}
+
+fn env(context: &Context<'_>) -> BTreeMap<String, String> {
+    let mut env = BTreeMap::from(
+        [
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("CLAUDE_CODE_MAX_RETRIES", MAX_RETRIES),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned())),
+    );
+    if let Some(route) = context.model_route {
+        let url = format!("{}{}", route.gateway_url, gateway::ANTHROPIC);
+        env.insert("ANTHROPIC_BASE_URL".to_owned(), url);
+        env.insert("ANTHROPIC_API_KEY".to_owned(), route.placeholder.to_owned());
+    }
+    // Without it the CLI refuses to run as root with its own permission checks off. A sandboxed agent never
+    // is root; on the host that is what its caller asked for.
+    if context.is_root {
+        env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
+    }
+    env
+}

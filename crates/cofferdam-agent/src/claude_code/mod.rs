@@ -1,0 +1,80 @@
+//! Claude Code: JSON lines both ways (`--input-format stream-json`).
+//!
+//! A user message that is written while the agent works enters its next request to the model; one that is
+//! written when a turn has just ended starts the next turn. With `--replay-user-messages` the CLI repeats
+//! each message at the moment it takes it, under the id that we gave it: that is the receipt.
+
+mod command;
+mod messages;
+mod parse;
+
+use std::path::PathBuf;
+
+use cofferdam_core::{AgentReport, PromptSetup};
+
+use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream, Supports};
+use crate::detect::Search;
+use crate::json_lines::LONGEST_LINE;
+use messages::Messages;
+
+pub(crate) struct ClaudeCode {
+    setup: PromptSetup,
+    messages: Messages,
+    session_id: Option<String>,
+    report: Option<AgentReport>,
+}
+
+impl ClaudeCode {
+    pub(crate) fn new(setup: PromptSetup) -> Self {
+        Self { setup, messages: Messages::default(), session_id: None, report: None }
+    }
+}
+
+impl Adapter for ClaudeCode {
+    fn provider(&self) -> &'static str {
+        "claude_code"
+    }
+
+    fn detect(&self, search: &Search<'_>) -> Option<PathBuf> {
+        search.find("claude")
+    }
+
+    fn command(&self, context: &Context<'_>) -> Command {
+        command::command(&self.setup, context)
+    }
+
+    fn supports(&self) -> Supports {
+        Supports { steer: true, follow_up: true, interrupt: true, max_turns: true }
+    }
+
+    fn longest_line(&self) -> usize {
+        LONGEST_LINE
+    }
+
+    fn begin(&mut self, context: &Context<'_>) -> Step {
+        self.messages.begin(context.attempt, &self.setup.prompt)
+    }
+
+    fn parse(&mut self, stream: Stream, line: &[u8]) -> Step {
+        self.understand(stream, line)
+    }
+
+    fn send(&mut self, message: Message) -> Step {
+        self.messages.send(message)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.messages.is_idle()
+    }
+
+    fn abandon(&mut self) -> Vec<Receipt> {
+        self.messages.abandon()
+    }
+
+    fn report(&self) -> Option<AgentReport> {
+        Some(self.report.clone().unwrap_or_else(|| AgentReport {
+            ok: false,
+            message: "Claude Code ended before it had finished its turn".to_owned(),
+        }))
+    }
+}

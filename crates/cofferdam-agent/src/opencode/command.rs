@@ -1,0 +1,59 @@
+//! How OpenCode is started.
+
+use std::collections::BTreeMap;
+
+use cofferdam_core::{PromptSetup, Vendor, gateway};
+use serde_json::{Value, json};
+
+use crate::adapter::{Command, Context, ModelRoute, Stdin};
+
+pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
+    let argv = vec![context.program.unwrap_or("opencode").to_owned(), "acp".to_owned()];
+    let config = config(setup, context.model_route.as_ref()).to_string();
+    let env = [
+        ("OPENCODE_CONFIG_CONTENT", config.as_str()),
+        // Each of these would call a host that a sealed sandbox does not reach.
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ("OPENCODE_DISABLE_SHARE", "1"),
+    ];
+    let env: BTreeMap<String, String> =
+        env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Command { argv, env, stdin: Stdin::Lines }
+}
+
+fn config(setup: &PromptSetup, route: Option<&ModelRoute<'_>>) -> Value {
+    let mut config = json!({
+        "share": "disabled",
+        "autoupdate": false,
+        // The sandbox is the wall, and nobody is there to be asked.
+        "permission": "allow",
+        // A title for the session would be a call to the model that nobody asked for.
+        "agent": { "title": { "disable": true }, "summary": { "disable": true } },
+    });
+    let Some((vendor, route)) = route.and_then(|route| Some((route.vendor?, route))) else {
+        if let Some(model) = &setup.model {
+            config["model"] = json!(model);
+        }
+        return config;
+    };
+    let (provider, path, default_model) = match vendor {
+        Vendor::Anthropic => ("anthropic", gateway::ANTHROPIC, "claude-sonnet-5"),
+        Vendor::Openai => ("openai", gateway::OPENAI, "gpt-5.5"),
+    };
+    // `PROVIDER/MODEL`, as the CLI writes it, or the model alone.
+    let asked = setup.model.as_deref().unwrap_or(default_model);
+    let model = asked.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/')).unwrap_or(asked);
+    let base_url = format!("{}{path}/v1", route.gateway_url);
+    config["model"] = json!(format!("{provider}/{model}"));
+    config["small_model"] = config["model"].clone();
+    config["enabled_providers"] = json!([provider]);
+    config["provider"] = json!({ provider: {
+        "options": { "baseURL": base_url, "apiKey": route.placeholder },
+        // So that a model which is newer than the CLI can be used.
+        "models": { model: {} },
+    } });
+    config
+}
