@@ -1,18 +1,38 @@
 //! The broker itself: which attempts it serves.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cofferdam_core::{AllowRule, AttemptRef};
+use tokio::sync::OnceCell;
 
+use crate::attempt::Attempt;
+use crate::dial::Dialer;
 use crate::grant::Grant;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, LedgerError};
 use crate::options::Options;
 
 /// A handle to a broker; clones are the same broker. Its tasks end when the last handle is dropped.
 #[derive(Clone)]
 pub struct Broker {
-    _options: Arc<Options>,
-    _ledger: Arc<dyn Ledger>,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: Arc<Options>,
+    ledger: Arc<dyn Ledger>,
+    dialer: Dialer,
+    attempts: Mutex<HashMap<AttemptRef, Arc<Slot>>>,
+}
+
+/// The place of one attempt. Whoever opens it first fills it; the others wait for that one, and for no other
+/// attempt.
+#[derive(Default)]
+struct Slot {
+    attempt: OnceCell<Attempt>,
+    /// Rules that came before the sockets did.
+    early: Mutex<Option<Vec<AllowRule>>>,
 }
 
 /// Why an attempt cannot be served.
@@ -22,37 +42,77 @@ pub enum OpenError {
     #[error("failed to listen on {}", path.display())]
     Listen {
         /// Which.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// Why it failed.
         #[source]
         source: std::io::Error,
     },
+    /// The repository's address is none that is served.
+    #[error("the broker cannot serve the repository {url}: {reason}")]
+    Git {
+        /// Its address.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// What was spent so far is not known.
     #[error(transparent)]
-    Ledger(#[from] crate::ledger::LedgerError),
+    Ledger(#[from] LedgerError),
 }
 
 impl Broker {
     /// A broker that serves nobody yet.
     #[must_use]
     pub fn new(options: Options, ledger: Arc<dyn Ledger>) -> Self {
-        Self { _options: Arc::new(options), _ledger: ledger }
+        let dialer = Dialer::new(&options.name_servers, options.bounds.connect_time);
+        let inner = Inner { options: Arc::new(options), ledger, dialer, attempts: Mutex::default() };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Serves an attempt: when this returns, its sockets take connections. Opening it again changes nothing.
     ///
     /// # Errors
     /// [`OpenError`] if it cannot be served.
-    #[expect(clippy::unused_async, reason = "the listeners are not written yet")]
-    pub async fn open(&self, _grant: Grant) -> Result<(), OpenError> {
+    pub async fn open(&self, grant: Grant) -> Result<(), OpenError> {
+        let slot = Arc::clone(self.attempts().entry(grant.attempt.clone()).or_default());
+        let Inner { options, ledger, dialer, .. } = &*self.inner;
+        let attempt = slot
+            .attempt
+            .get_or_try_init(|| Attempt::open(grant, Arc::clone(options), Arc::clone(ledger), dialer.clone()))
+            .await?;
+        if let Some(rules) = slot.early().take() {
+            attempt.allow(rules);
+        }
         Ok(())
     }
 
     /// Lets an attempt connect to these as well as to what it was granted; the whole list of additions.
-    pub fn allow(&self, _attempt: &AttemptRef, _rules: Vec<AllowRule>) {}
+    pub fn allow(&self, attempt: &AttemptRef, rules: Vec<AllowRule>) {
+        let Some(slot) = self.attempts().get(attempt).cloned() else { return };
+        // The lock is held over the look, so that rules which come while the sockets are made are not lost.
+        let mut early = slot.early();
+        match slot.attempt.get() {
+            Some(open) => open.allow(rules),
+            None => *early = Some(rules),
+        }
+    }
 
     /// Stops serving an attempt: its connections are closed, what is in flight is settled, and its events are
     /// written.
-    #[expect(clippy::unused_async, reason = "the listeners are not written yet")]
-    pub async fn close(&self, _attempt: &AttemptRef) {}
+    pub async fn close(&self, attempt: &AttemptRef) {
+        let slot = self.attempts().remove(attempt);
+        if let Some(open) = slot.as_ref().and_then(|slot| slot.attempt.get()) {
+            open.close().await;
+        }
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, HashMap<AttemptRef, Arc<Slot>>> {
+        self.inner.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    fn early(&self) -> MutexGuard<'_, Option<Vec<AllowRule>>> {
+        self.early.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

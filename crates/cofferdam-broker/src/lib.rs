@@ -8,13 +8,28 @@
 //! This crate knows no store and no sandbox: what happens is told to a [`Ledger`], and secrets are asked for
 //! through [`Secrets`]. It never reads the environment, and it resolves names with a resolver of its own.
 
+mod accept;
+mod attempt;
 mod body;
 mod broker;
 mod dial;
+mod forward;
+mod gate;
+mod git;
 mod grant;
+mod http1;
 mod ledger;
+mod model;
 mod options;
+mod proxy;
+mod recorder;
+mod refusal;
 mod resolver;
+mod rules;
+mod socket;
+#[cfg(test)]
+mod test_ledger;
+mod upstream;
 
 pub use broker::{Broker, OpenError};
 pub use grant::{GitGrant, Grant, ModelGrant};

@@ -1,0 +1,116 @@
+//! One attempt that is being served.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cofferdam_core::{AllowRule, gateway};
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::accept::{Behind, accept};
+use crate::broker::OpenError;
+use crate::dial::Dialer;
+use crate::gate::Gate;
+use crate::git;
+use crate::grant::Grant;
+use crate::ledger::Ledger;
+use crate::model;
+use crate::options::Options;
+use crate::recorder::Recorder;
+use crate::rules::Rules;
+use crate::socket::{Socket, SocketPath};
+
+/// An attempt's sockets and tasks. They end when it is dropped.
+pub(crate) struct Attempt {
+    gate: Arc<Gate>,
+    sockets: Vec<SocketPath>,
+    listeners: Mutex<JoinSet<()>>,
+    recording: JoinHandle<()>,
+}
+
+impl Attempt {
+    /// Serves an attempt: when this returns, its sockets take connections.
+    pub(crate) async fn open(
+        grant: Grant,
+        options: Arc<Options>,
+        ledger: Arc<dyn Ledger>,
+        dialer: Dialer,
+    ) -> Result<Self, OpenError> {
+        let bounds = options.bounds;
+        let git = match &grant.git {
+            Some(git) => Some(git::Route::new(git, Arc::clone(&options), dialer.clone())?),
+            None => None,
+        };
+        let model = match &grant.model {
+            Some(model) => Some(
+                model::Routes::open(
+                    model,
+                    grant.attempt.clone(),
+                    Arc::clone(&options),
+                    Arc::clone(&ledger),
+                    dialer.clone(),
+                )
+                .await?,
+            ),
+            None => None,
+        };
+        let gate = Arc::new(Gate {
+            attempt: grant.attempt.clone(),
+            bounds,
+            dialer,
+            proxies: grant.proxy.is_some(),
+            rules: Rules::new(grant.proxy.clone().unwrap_or_default()),
+            model,
+            git,
+            recorder: Recorder::new(grant.attempt.clone(), ledger),
+        });
+        let mut listeners = JoinSet::new();
+        let mut sockets = Vec::new();
+        let places = Arc::new(Semaphore::new(bounds.connections));
+        for (name, behind) in names(&grant) {
+            let socket = Socket::listen(&grant.folder, &name)
+                .map_err(|source| OpenError::Listen { path: grant.folder.join(&name), source })?;
+            sockets.push(socket.path);
+            listeners.spawn(accept(Arc::clone(&gate), socket.listener, behind, Arc::clone(&places)));
+        }
+        let recording = tokio::spawn({
+            let gate = Arc::clone(&gate);
+            async move { gate.recorder.run().await }
+        });
+        Ok(Self { gate, sockets, listeners: Mutex::new(listeners), recording })
+    }
+
+    /// Replaces what is allowed beyond the grant.
+    pub(crate) fn allow(&self, additions: Vec<AllowRule>) {
+        self.gate.rules.set_additions(additions);
+    }
+
+    /// Ends its connections, then settles what they left.
+    pub(crate) async fn close(&self) {
+        let mut listeners =
+            std::mem::take(&mut *self.listeners.lock().unwrap_or_else(PoisonError::into_inner));
+        listeners.shutdown().await;
+        for socket in &self.sockets {
+            socket.remove();
+        }
+        if let Some(model) = &self.gate.model {
+            model.settle().await;
+        }
+        self.recording.abort();
+        self.gate.recorder.finish().await;
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.recording.abort();
+    }
+}
+
+fn names(grant: &Grant) -> Vec<(String, Behind)> {
+    let gateway = (gateway::SOCKET.to_owned(), Behind::Gateway);
+    let services = grant
+        .forwards
+        .iter()
+        .map(|forward| (gateway::forward_socket(forward.port), Behind::Service(forward.target.clone())));
+    std::iter::once(gateway).chain(services).collect()
+}

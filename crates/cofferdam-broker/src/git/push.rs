@@ -1,0 +1,145 @@
+//! What a push asks for, read before any of it is forwarded: git's pkt-lines up to the first flush.
+
+use std::fmt::Write as _;
+
+use bytes::{Bytes, BytesMut};
+
+/// Commands of a push that is let through fit many times.
+pub(super) const MAX_COMMANDS: usize = 64 << 10;
+/// What a pkt-line is at most.
+const MAX_LINE: usize = 65520;
+/// What a line holds if it goes through the side band: room for its own length and the band's number.
+const MAX_BAND: usize = 1000;
+
+/// The commands of a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Commands {
+    /// The references it changes, in order.
+    refs: Vec<String>,
+    deletes: bool,
+    side_band: bool,
+    report: bool,
+}
+
+/// Why a push cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PushFault {
+    #[error("the push is malformed: {0}")]
+    Malformed(&'static str),
+    #[error("the push changes too many references at once")]
+    TooMany,
+}
+
+/// Reads the commands, if all of them are there.
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<Commands>, PushFault> {
+    let mut commands = Commands { refs: Vec::new(), deletes: false, side_band: false, report: false };
+    let mut rest = bytes;
+    loop {
+        let Some((length, after)) = rest.split_first_chunk::<4>() else { return partial(bytes) };
+        let length = hexadecimal(length)?;
+        if length == 0 {
+            return Ok(Some(commands));
+        }
+        if !(5..=MAX_LINE).contains(&length) {
+            return Err(PushFault::Malformed("the length of a line"));
+        }
+        let Some((line, after)) = after.split_at_checked(length - 4) else { return partial(bytes) };
+        commands.add(line)?;
+        rest = after;
+    }
+}
+
+fn partial(bytes: &[u8]) -> Result<Option<Commands>, PushFault> {
+    if bytes.len() >= MAX_COMMANDS { Err(PushFault::TooMany) } else { Ok(None) }
+}
+
+fn hexadecimal(digits: &[u8; 4]) -> Result<usize, PushFault> {
+    // Rust's parser also takes a sign.
+    let text = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
+    text.and_then(|text| usize::from_str_radix(text, 16).ok())
+        .ok_or(PushFault::Malformed("the length of a line"))
+}
+
+impl Commands {
+    fn add(&mut self, line: &[u8]) -> Result<(), PushFault> {
+        let (command, capabilities) = match line.iter().position(|&b| b == 0) {
+            Some(end) => (&line[..end], &line[end + 1..]),
+            None => (line, [].as_slice()),
+        };
+        let text = |bytes| std::str::from_utf8(bytes).map_err(|_| PushFault::Malformed("a line is no text"));
+        for capability in text(capabilities)?.split_ascii_whitespace() {
+            self.side_band |= capability == "side-band-64k";
+            self.report |= capability == "report-status" || capability == "report-status-v2";
+        }
+        let command = text(command)?;
+        let command = command.strip_suffix('\n').unwrap_or(command);
+        let parts: Vec<&str> = command.splitn(3, ' ').collect();
+        match parts[..] {
+            ["shallow", id] if is_id(id) => {}
+            [old, new, name] if is_id(old) && is_id(new) => {
+                self.deletes |= new.bytes().all(|b| b == b'0');
+                self.refs.push(name.to_owned());
+            }
+            // A signed push repeats its commands in a certificate, where they would not be seen.
+            _ => return Err(PushFault::Malformed("a line is no command")),
+        }
+        Ok(())
+    }
+
+    /// Why this push is refused, if it is.
+    pub(super) fn fault(&self, branch: &str) -> Option<String> {
+        let wanted = format!("refs/heads/{branch}");
+        match self.refs.iter().find(|name| **name != wanted) {
+            Some(other) => {
+                let other: String = other.chars().take(100).flat_map(char::escape_default).collect();
+                Some(format!("this run may push {wanted} and not {other}"))
+            }
+            None if self.deletes => Some(format!("this run may not delete {wanted}")),
+            None => None,
+        }
+    }
+
+    /// The references it changes, for people.
+    pub(super) fn names(&self) -> String {
+        self.refs.join(" ")
+    }
+
+    /// An answer that git shows beside each reference; it shows nothing of an HTTP error's body. `None` if the
+    /// client asked for no report.
+    pub(super) fn rejection(&self, reason: &str) -> Option<Bytes> {
+        if !self.report {
+            return None;
+        }
+        let reason: String = reason.chars().filter(|c| !c.is_control()).take(300).collect();
+        let mut report = pkt_line(b"unpack ok\n").to_vec();
+        for name in &self.refs {
+            let mut line = String::new();
+            let _ = writeln!(line, "ng {name} {reason}");
+            report.extend_from_slice(&pkt_line(line.as_bytes()));
+        }
+        report.extend_from_slice(b"0000");
+        if !self.side_band {
+            return Some(report.into());
+        }
+        let mut answer = BytesMut::new();
+        for piece in report.chunks(MAX_BAND) {
+            answer.extend_from_slice(&pkt_line(&[&[1], piece].concat()));
+        }
+        answer.extend_from_slice(b"0000");
+        Some(answer.freeze())
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+fn pkt_line(data: &[u8]) -> Bytes {
+    let mut line = format!("{:04x}", data.len() + 4).into_bytes();
+    line.extend_from_slice(data);
+    line.into()
+}
+
+#[cfg(test)]
+#[path = "push_tests.rs"]
+mod tests;

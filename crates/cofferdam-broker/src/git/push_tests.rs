@@ -1,0 +1,89 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const OLD: &str = "1111111111111111111111111111111111111111";
+const NEW: &str = "2222222222222222222222222222222222222222";
+const ZERO: &str = "0000000000000000000000000000000000000000";
+
+fn push(lines: &[&str]) -> Vec<u8> {
+    let mut bytes: Vec<u8> = lines.iter().flat_map(|line| pkt_line(line.as_bytes())).collect();
+    bytes.extend_from_slice(b"0000");
+    bytes
+}
+
+fn fault(lines: &[&str]) -> Option<String> {
+    match parse(&push(lines)) {
+        Ok(Some(commands)) => commands.fault("work"),
+        other => panic!("{lines:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_branch_may_be_made_and_moved() {
+    let capabilities = "\0 report-status side-band-64k agent=git/2";
+    assert_eq!(fault(&[&format!("{ZERO} {NEW} refs/heads/work{capabilities}")]), None);
+    assert_eq!(fault(&[&format!("{OLD} {NEW} refs/heads/work{capabilities}\n")]), None);
+    assert_eq!(fault(&[&format!("shallow {OLD}"), &format!("{OLD} {NEW} refs/heads/work")]), None);
+    assert_eq!(fault(&[]), None);
+}
+
+#[test]
+fn anything_else_is_refused() {
+    let good = format!("{OLD} {NEW} refs/heads/work");
+    for line in [
+        format!("{OLD} {NEW} refs/heads/main"),
+        format!("{OLD} {NEW} refs/heads/work2"),
+        format!("{OLD} {NEW} refs/heads/work/x"),
+        format!("{OLD} {NEW} refs/heads/work "),
+        format!("{OLD} {NEW} refs/heads/work\r"),
+        format!("{OLD} {NEW} refs/tags/work"),
+        format!("{OLD} {NEW} refs/for/work"),
+        format!("{OLD} {NEW} work"),
+        format!("{OLD} {NEW} HEAD"),
+        format!("{OLD} {NEW} refs/heads/../heads/work"),
+        format!("{OLD} {ZERO} refs/heads/work"),
+    ] {
+        assert!(fault(&[&line]).is_some(), "{line:?}");
+        assert!(fault(&[&good, &line]).is_some(), "{line:?} as the second");
+    }
+}
+
+#[test]
+fn a_push_that_cannot_be_read_is_refused() {
+    for bytes in [
+        b"zzzz".to_vec(),
+        b"+005x0000".to_vec(),
+        b"0001".to_vec(),
+        b"0004".to_vec(),
+        b"ffff".to_vec(),
+        push(&["push-cert\0 report-status\n"]),
+        push(&["hello"]),
+        push(&[&format!("{OLD} {NEW}")]),
+        push(&[&format!("{OLD}  {NEW} refs/heads/work")]),
+        push(&["short short refs/heads/work"]),
+    ] {
+        assert!(parse(&bytes).is_err(), "{:?}", String::from_utf8_lossy(&bytes));
+    }
+    let line = pkt_line(format!("{OLD} {NEW} refs/heads/work").as_bytes());
+    let endless: Vec<u8> =
+        line.iter().copied().cycle().take(MAX_COMMANDS / line.len() * line.len() + line.len()).collect();
+    assert_eq!(parse(&endless), Err(PushFault::TooMany));
+}
+
+#[test]
+fn what_has_not_arrived_yet_is_waited_for() {
+    let whole = push(&[&format!("{OLD} {NEW} refs/heads/work\0 report-status")]);
+    for end in 0..whole.len() {
+        assert_eq!(parse(&whole[..end]), Ok(None), "{end} bytes");
+    }
+    assert!(parse(&[whole.as_slice(), b"PACK rest"].concat()).unwrap().is_some());
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = parse(&bytes);
+        let _ = parse(&[b"0020".as_slice(), &bytes].concat());
+    }
+}

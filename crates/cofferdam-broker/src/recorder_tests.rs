@@ -1,0 +1,60 @@
+use super::*;
+
+fn refusal(reason: &str) -> Refusal {
+    Refusal::forbidden(reason)
+}
+
+fn recorder() -> Recorder {
+    let attempt = AttemptRef { run: cofferdam_core::RunId::new(1, 2), number: 1 };
+    Recorder::new(attempt, Arc::new(crate::test_ledger::NoLedger))
+}
+
+#[test]
+fn equal_decisions_are_one_event_with_a_count() {
+    let recorder = recorder();
+    for _ in 0..5 {
+        recorder.refused(Kind::Connect, "a.com:443", &refusal("no"));
+    }
+    recorder.refused(Kind::Http, "a.com:443", &refusal("no"));
+    recorder.allowed(Kind::Connect, "b.com:443", Some("1.2.3.4:443".parse().unwrap()));
+    let mut events = recorder.state().take_events();
+    events.sort_by_key(|event| std::cmp::Reverse(event.data["count"].as_u64()));
+    assert_eq!(events.len(), 3);
+    assert_eq!(
+        events[0].data,
+        json!({ "kind": "connect", "target": "a.com:443", "reason": "no", "count": 5 })
+    );
+    assert!(recorder.state().take_events().is_empty());
+}
+
+#[test]
+fn a_burst_of_different_decisions_is_bounded_and_says_how_many_it_left_out() {
+    let recorder = recorder();
+    for number in 0..MAX_WAITING + 50 {
+        recorder.refused(Kind::Connect, &format!("{number}.com:443"), &refusal("no"));
+    }
+    let events = recorder.state().take_events();
+    assert_eq!(events.len(), MAX_WAITING + 1);
+    assert_eq!(events[MAX_WAITING].data["count"], 50);
+}
+
+#[test]
+fn an_attempt_writes_only_so_many_events_and_the_last_one_says_so() {
+    let recorder = recorder();
+    let mut events = Vec::new();
+    for number in 0..MAX_EVENTS * 2 {
+        recorder.refused(Kind::Connect, &format!("{number}.com:443"), &refusal("no"));
+        events.extend(recorder.state().take_events());
+    }
+    assert_eq!(events.len(), MAX_EVENTS + 1);
+    let last = events.last().unwrap().data["reason"].as_str().unwrap();
+    assert!(last.contains("not written down"), "{last}");
+}
+
+#[test]
+fn a_target_that_an_agent_made_up_is_cut() {
+    let recorder = recorder();
+    recorder.refused(Kind::Connect, &"a".repeat(60_000), &refusal(&"b".repeat(60_000)));
+    let events = recorder.state().take_events();
+    assert!(events[0].data.to_string().len() < 1000);
+}
