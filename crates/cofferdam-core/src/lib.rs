@@ -24,7 +24,7 @@ mod walls;
 pub use causes::with_causes;
 pub use egress::{
     AllowRule, Budget, EgressPolicy, Forward, Host, HostError, HostPort, ModelTrouble, PRESETS, RuleError,
-    Spent, TroubleKind, Vendor, preset,
+    Spent, TroubleKind, Vendor, is_public, preset,
 };
 pub use event::{Event, EventType, NewEvent};
 pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};

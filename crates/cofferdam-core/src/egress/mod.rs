@@ -1,11 +1,13 @@
 //! What a sealed sandbox may reach through the broker, and what it may spend there.
 
+mod address;
 mod host;
 mod presets;
 mod rule;
 
 use serde::{Deserialize, Serialize};
 
+pub use address::is_public;
 pub use host::{Host, HostError, HostPort};
 pub use presets::{PRESETS, preset};
 pub use rule::{AllowRule, RuleError};
