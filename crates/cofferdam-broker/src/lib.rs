@@ -8,10 +8,13 @@
 //! This crate knows no store and no sandbox: what happens is told to a [`Ledger`], and secrets are asked for
 //! through [`Secrets`]. It never reads the environment, and it resolves names with a resolver of its own.
 
+mod body;
 mod broker;
+mod dial;
 mod grant;
 mod ledger;
 mod options;
+mod resolver;
 
 pub use broker::{Broker, OpenError};
 pub use grant::{GitGrant, Grant, ModelGrant};
