@@ -21,6 +21,7 @@ mod http1;
 mod ledger;
 mod model;
 mod options;
+mod prices;
 mod proxy;
 mod recorder;
 mod refusal;
@@ -35,3 +36,11 @@ pub use broker::{Broker, OpenError};
 pub use grant::{GitGrant, Grant, ModelGrant};
 pub use ledger::{CallBegun, CallEnded, CallId, Ledger, LedgerError};
 pub use options::{Bounds, Credential, GitCredential, Options, Price, PriceTable, Secrets, Upstream};
+
+/// The parts that read what strangers write, for the fuzzers. Not an interface.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::model::meter::{Form, Meter, Reading};
+    pub use crate::model::request::{Payload, Rebuilt, Rules, check};
+    pub use crate::model::{Endpoint, Refusal, Usage};
+}

@@ -25,7 +25,7 @@ pub(crate) fn read(caller: &Caller) -> Result<Settings, Failure> {
 
 /// The built-in prices with the caller's over them.
 pub(crate) fn prices(settings: &PriceSettings) -> PriceTable {
-    let mut table = PriceTable::default();
+    let mut table = PriceTable::default_prices();
     if let Some(as_of) = &settings.as_of {
         table.as_of.clone_from(as_of);
     }

@@ -118,7 +118,7 @@ impl BrokerService {
         let Some(granted) = granted(&self.home, &attempt, &record.request, None)? else { return Ok(None) };
         match self.broker.open(granted.grant).await {
             Ok(()) => {}
-            Err(error @ (OpenError::Listen { .. } | OpenError::Ledger(_))) => {
+            Err(error @ (OpenError::Listen { .. } | OpenError::Git { .. } | OpenError::Ledger(_))) => {
                 tracing::warn!(run.id = %attempt.run, %error, "an attempt cannot be served");
                 return Ok(None);
             }

@@ -1,0 +1,132 @@
+//! A checked request on its way to the vendor, and the beginning of the answer.
+
+use std::sync::Arc;
+
+use cofferdam_core::Vendor;
+use http::{Request, Response, StatusCode};
+use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
+
+use super::Routes;
+use super::answer::Exchange;
+use super::call::{Call, Label, now_ms};
+use super::headers::set_credential;
+use super::purse::{Reservation, Want};
+use super::refusal::{Refusal, error_response};
+use super::relay::Settlement;
+use super::request::{Payload, Rebuilt, key_name};
+use crate::body::{Body, full};
+use crate::ledger::CallBegun;
+use crate::options::Upstream;
+
+impl Routes {
+    /// Pays for a request, sends it, and passes the answer on.
+    pub(super) async fn forward(
+        &self,
+        mut rebuilt: Rebuilt,
+        place: Option<SemaphorePermit<'_>>,
+    ) -> Result<Response<Body>, Refusal> {
+        let endpoint = rebuilt.endpoint;
+        let upstream = self.upstream(endpoint.vendor())?;
+        set_credential(&mut rebuilt.headers, endpoint.vendor(), &upstream.credential)?;
+        let label = self.label(&rebuilt)?;
+        let (settlement, bytes) = match rebuilt.payload.take() {
+            Some(payload) if endpoint.generates() => match self.pay(&label, &payload).await? {
+                Paid::Call(call, limit) => (Settlement::Call(call), payload.into_bytes(limit)),
+                Paid::Exhausted(response) => return Ok(response),
+            },
+            payload => {
+                let settlement = Settlement::Free(Arc::clone(&self.books), label.clone());
+                (settlement, payload.map(|payload| payload.into_bytes(None)).unwrap_or_default())
+            }
+        };
+        let request = address(&upstream, &rebuilt, bytes)?;
+        let answer = timeout(self.options.bounds.idle_time, self.client.request(request)).await;
+        // From here on the request's body is the connection's.
+        drop(place);
+        let bounds = &self.options.bounds;
+        let exchange = Exchange { endpoint, bounds, credential: &upstream.credential, settlement };
+        Ok(match answer {
+            Ok(Ok(answer)) if answer.status().is_success() => exchange.pass_on(answer).await,
+            Ok(Ok(answer)) => exchange.judge(answer).await,
+            Ok(Err(error)) => exchange.unanswered(&error).await,
+            Err(_) => exchange.silent().await,
+        })
+    }
+
+    fn upstream(&self, vendor: Vendor) -> Result<Upstream, Refusal> {
+        self.options.secrets.upstream(vendor).ok_or_else(|| {
+            let name = match vendor {
+                Vendor::Anthropic => "Anthropic",
+                Vendor::Openai => "OpenAI",
+            };
+            let message = format!("there is no key for {name}: export {}", key_name(vendor));
+            Refusal::bad_request("no_key", message)
+        })
+    }
+
+    fn label(&self, rebuilt: &Rebuilt) -> Result<Label, Refusal> {
+        let model = rebuilt.payload.as_ref().map(|payload| payload.model.clone()).unwrap_or_default();
+        let price = self.options.prices.find(&model).copied();
+        if price.is_none() && rebuilt.endpoint.generates() && self.books.purse.counts_cost() {
+            let message = format!(
+                "nobody knows what `{model}` costs, so --max-cost-usd cannot hold: set its price in settings.json \
+                 under `model.prices.{model}`"
+            );
+            return Err(Refusal::bad_request("price", message));
+        }
+        Ok(Label { vendor: rebuilt.endpoint.vendor(), model, price })
+    }
+
+    async fn pay(&self, label: &Label, payload: &Payload) -> Result<Paid, Refusal> {
+        let want = Want {
+            input: payload.input_estimate,
+            max_output: payload.max_output,
+            least_output: payload.least_output,
+            price: label.price,
+        };
+        let reserved = timeout(self.options.bounds.idle_time, self.books.purse.reserve(&want)).await;
+        let hold = match reserved {
+            Ok(Ok(hold)) => hold,
+            Ok(Err(exhausted)) => {
+                let books = &self.books;
+                if let Err(error) = books.ledger.budget_exceeded(&books.attempt, exhausted.which).await {
+                    tracing::warn!(run.id = %books.attempt.run, %error, "a spent budget is not written down");
+                }
+                let response = error_response(label.vendor, StatusCode::BAD_REQUEST, &exhausted.message);
+                return Ok(Paid::Exhausted(response));
+            }
+            Err(_) => {
+                let message = "other calls of this run hold what is left of its budget; ask again later";
+                return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "budget_wait", message));
+            }
+        };
+        let Reservation { spent, limit, .. } = *hold.reservation();
+        let begun = CallBegun { at_ms: now_ms(), model: label.model.clone(), reserved: spent };
+        let id = self.books.ledger.begin_call(&self.books.attempt, begun).await.map_err(|error| {
+            tracing::error!(run.id = %self.books.attempt.run, %error, "a model call cannot be written down");
+            let message = "the call could not be written down, so it was not forwarded; ask again";
+            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "ledger", message)
+        })?;
+        let call = Call::new(Arc::clone(&self.books), id, label.clone(), hold.keep());
+        Ok(Paid::Call(call, limit))
+    }
+}
+
+enum Paid {
+    Call(Call, Option<u64>),
+    Exhausted(Response<Body>),
+}
+
+/// The rebuilt request with the address of the vendor's interface.
+fn address(upstream: &Upstream, rebuilt: &Rebuilt, bytes: Vec<u8>) -> Result<Request<Body>, Refusal> {
+    let base = upstream.base_url.trim_end_matches('/');
+    let query = rebuilt.query.map(|query| format!("?{query}")).unwrap_or_default();
+    let address = format!("{base}{}{query}", rebuilt.endpoint.path());
+    let mut request =
+        Request::builder().method(rebuilt.endpoint.method()).uri(address).body(full(bytes)).map_err(
+            |_| Refusal::bad_request("base_url", format!("the model's base URL `{base}` is not an address")),
+        )?;
+    *request.headers_mut() = rebuilt.headers.clone();
+    Ok(request)
+}

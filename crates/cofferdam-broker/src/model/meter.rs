@@ -1,0 +1,254 @@
+//! Reads from an answer what the call used and whether the answer is whole. It looks on while the bytes pass
+//! and changes none of them.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::route::Endpoint;
+use super::sse::{Found, LONGEST_EVENT, Splitter};
+use super::usage::Usage;
+
+/// How the answer comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As server-sent events.
+    Stream,
+    /// As one JSON object.
+    Whole,
+}
+
+/// Looks on while an answer passes.
+#[derive(Debug)]
+pub struct Meter {
+    endpoint: Endpoint,
+    form: Form,
+    splitter: Splitter,
+    whole: Vec<u8>,
+    reading: Reading,
+}
+
+/// What was read from an answer so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// What it says that it used, if it has said so yet.
+    pub usage: Option<Usage>,
+    /// Whether it has come to its end.
+    pub complete: bool,
+    /// The error that it reports in its middle: its type and its message.
+    pub error: Option<(String, String)>,
+    /// Why not all of it could be read.
+    pub unread: Option<&'static str>,
+    /// How many bytes it has so far.
+    pub bytes: u64,
+}
+
+impl Meter {
+    /// A meter for the answer of one call.
+    #[must_use]
+    pub fn new(endpoint: Endpoint, form: Form) -> Self {
+        let (splitter, whole) = (Splitter::default(), Vec::new());
+        Self { endpoint, form, splitter, whole, reading: Reading::default() }
+    }
+
+    /// Reads the next bytes.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let Self { endpoint, form, splitter, whole, reading } = self;
+        reading.bytes += bytes.len() as u64;
+        match form {
+            Form::Stream => splitter.feed(bytes, |found| reading.found(*endpoint, found)),
+            Form::Whole if whole.len() + bytes.len() > LONGEST_EVENT => {
+                *whole = Vec::new();
+                reading.unread = Some("the answer is longer than 8 MiB");
+            }
+            Form::Whole if reading.unread.is_none() => whole.extend_from_slice(bytes),
+            Form::Whole => {}
+        }
+    }
+
+    /// Says that no more bytes come.
+    pub fn end(&mut self) {
+        let Self { endpoint, form, splitter, whole, reading } = self;
+        match form {
+            Form::Stream => splitter.end(|found| reading.found(*endpoint, found)),
+            Form::Whole if reading.unread.is_none() => reading.whole(*endpoint, &std::mem::take(whole)),
+            Form::Whole => {}
+        }
+    }
+
+    /// What was read.
+    #[must_use]
+    pub fn into_reading(self) -> Reading {
+        self.reading
+    }
+
+    /// What was read so far.
+    #[must_use]
+    pub fn reading(&self) -> &Reading {
+        &self.reading
+    }
+}
+
+impl Reading {
+    fn found(&mut self, endpoint: Endpoint, found: Found<'_>) {
+        match found {
+            Found::Event(data) => self.event(endpoint, data),
+            Found::TooLong => self.unread = Some("an event is longer than 8 MiB"),
+        }
+    }
+
+    fn event(&mut self, endpoint: Endpoint, data: &[u8]) {
+        let read = match endpoint {
+            Endpoint::Messages => self.anthropic_event(data),
+            Endpoint::Responses => self.responses_event(data),
+            Endpoint::Chat if data == b"[DONE]" => {
+                self.complete = true;
+                Ok(())
+            }
+            Endpoint::Chat => serde_json::from_slice(data).map(|it| self.take(it)),
+            Endpoint::CountTokens | Endpoint::Models(_) | Endpoint::Preflight(_) => Ok(()),
+        };
+        if read.is_err() {
+            self.unread = Some("an event is not the JSON that it should be");
+        }
+    }
+
+    fn anthropic_event(&mut self, data: &[u8]) -> serde_json::Result<()> {
+        #[derive(Deserialize)]
+        struct Start {
+            message: Answer,
+        }
+        match kind(data)?.as_ref() {
+            "message_start" => self.take(serde_json::from_slice::<Start>(data)?.message),
+            "message_delta" | "error" => self.take(serde_json::from_slice(data)?),
+            "message_stop" => self.complete = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn responses_event(&mut self, data: &[u8]) -> serde_json::Result<()> {
+        #[derive(Deserialize)]
+        struct End {
+            response: Answer,
+        }
+        match kind(data)?.as_ref() {
+            "response.completed" | "response.failed" | "response.incomplete" => {
+                self.take(serde_json::from_slice::<End>(data)?.response);
+                self.complete = true;
+            }
+            "error" => {
+                let Answer { error, usage } = serde_json::from_slice(data)?;
+                // The fault is the event itself, or stands in it.
+                let error = error.map_or_else(|| serde_json::from_slice(data), Ok)?;
+                self.take(Answer { error: Some(error), usage });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn whole(&mut self, endpoint: Endpoint, data: &[u8]) {
+        match serde_json::from_slice(data) {
+            // There is no last event here: a whole object is a whole answer.
+            Ok(answer) if endpoint.generates() => {
+                self.take(answer);
+                self.complete = true;
+            }
+            Ok(_) => self.complete = true,
+            Err(_) => self.unread = Some("the answer is not the JSON that it should be"),
+        }
+    }
+
+    fn take(&mut self, answer: Answer) {
+        if let Some(usage) = answer.usage {
+            usage.merge_into(self.usage.get_or_insert_default());
+        }
+        if let Some(Fault { kind, code, message }) = answer.error {
+            let named = kind.filter(|kind| kind != "error").or(code).unwrap_or_default();
+            self.error = Some((named, message.unwrap_or_default()));
+        }
+    }
+}
+
+/// The type of an event. Most events are bits of text, of which nothing more is read.
+fn kind(data: &[u8]) -> serde_json::Result<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Cow<'a, str>,
+    }
+    serde_json::from_slice::<Kind<'_>>(data).map(|it| it.kind)
+}
+
+/// The part of an answer that matters.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    usage: Option<Reported>,
+    #[serde(default)]
+    error: Option<Fault>,
+}
+
+/// An error that a vendor reports in its answer.
+#[derive(Deserialize)]
+struct Fault {
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+    #[serde(default)]
+    code: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+/// Usage as the vendors report it, under the names of all three interfaces.
+#[derive(Deserialize)]
+struct Reported {
+    #[serde(alias = "prompt_tokens", default)]
+    input_tokens: Option<u64>,
+    #[serde(alias = "completion_tokens", default)]
+    output_tokens: Option<u64>,
+    #[serde(default)]
+    cache_read_input_tokens: Option<u64>,
+    #[serde(default)]
+    cache_creation_input_tokens: Option<u64>,
+    #[serde(default)]
+    cache_creation: Option<Kept>,
+    #[serde(alias = "prompt_tokens_details", default)]
+    input_tokens_details: Option<Details>,
+}
+
+#[derive(Deserialize)]
+struct Kept {
+    #[serde(default)]
+    ephemeral_1h_input_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+}
+
+impl Reported {
+    /// Later reports replace earlier ones, field by field: they count from the beginning of the answer.
+    fn merge_into(self, usage: &mut Usage) {
+        if let Some(input) = self.input_tokens {
+            // OpenAI counts what was cached as input too.
+            let cached = self.input_tokens_details.and_then(|it| it.cached_tokens);
+            usage.input = input.saturating_sub(cached.unwrap_or(0));
+            usage.cache_read = cached.unwrap_or(usage.cache_read);
+        }
+        usage.output = self.output_tokens.unwrap_or(usage.output);
+        usage.cache_read = self.cache_read_input_tokens.unwrap_or(usage.cache_read);
+        if let Some(written) = self.cache_creation_input_tokens {
+            let hour = self.cache_creation.and_then(|it| it.ephemeral_1h_input_tokens);
+            usage.cache_write_hour = hour.unwrap_or(usage.cache_write_hour).min(written);
+            usage.cache_write = written - usage.cache_write_hour;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "meter_tests.rs"]
+mod tests;

@@ -1,0 +1,109 @@
+//! What the models cost where the settings say nothing else.
+
+use crate::options::{Price, PriceTable};
+
+/// When the list below was last brought up to date.
+const AS_OF: &str = "2026-02-15";
+
+/// Name, then dollars per million tokens: input, output, read from the cache, written to the cache.
+const PRICES: [(&str, f64, f64, f64, f64); 38] = [
+    ("claude-opus-4", 5.0, 25.0, 0.5, 6.25),
+    ("claude-opus-4-0", 15.0, 75.0, 1.5, 18.75),
+    ("claude-opus-4-1", 15.0, 75.0, 1.5, 18.75),
+    ("claude-opus-4-20250514", 15.0, 75.0, 1.5, 18.75),
+    ("claude-sonnet-4", 3.0, 15.0, 0.3, 3.75),
+    ("claude-haiku-4", 1.0, 5.0, 0.1, 1.25),
+    ("claude-3-7-sonnet", 3.0, 15.0, 0.3, 3.75),
+    ("claude-3-5-sonnet", 3.0, 15.0, 0.3, 3.75),
+    ("claude-3-5-haiku", 0.8, 4.0, 0.08, 1.0),
+    ("claude-3-opus", 15.0, 75.0, 1.5, 18.75),
+    ("claude-3-haiku", 0.25, 1.25, 0.03, 0.3),
+    ("gpt-5", 1.25, 10.0, 0.125, 1.25),
+    ("gpt-5-mini", 0.25, 2.0, 0.025, 0.25),
+    ("gpt-5-nano", 0.05, 0.4, 0.005, 0.05),
+    ("gpt-5-pro", 15.0, 120.0, 15.0, 15.0),
+    ("gpt-5-codex", 1.25, 10.0, 0.125, 1.25),
+    ("gpt-5-codex-mini", 0.25, 2.0, 0.025, 0.25),
+    ("gpt-5.1", 1.25, 10.0, 0.125, 1.25),
+    ("gpt-5.1-codex", 1.25, 10.0, 0.125, 1.25),
+    ("gpt-5.1-codex-max", 1.25, 10.0, 0.125, 1.25),
+    ("gpt-5.1-codex-mini", 0.25, 2.0, 0.025, 0.25),
+    ("gpt-5.2", 1.75, 14.0, 0.175, 1.75),
+    ("gpt-5.2-codex", 1.75, 14.0, 0.175, 1.75),
+    ("gpt-5.2-pro", 21.0, 168.0, 21.0, 21.0),
+    ("gpt-5.3-codex", 1.75, 14.0, 0.175, 1.75),
+    ("gpt-4.1", 2.0, 8.0, 0.5, 2.0),
+    ("gpt-4.1-mini", 0.4, 1.6, 0.1, 0.4),
+    ("gpt-4.1-nano", 0.1, 0.4, 0.025, 0.1),
+    ("gpt-4o", 2.5, 10.0, 1.25, 2.5),
+    ("gpt-4o-mini", 0.15, 0.6, 0.075, 0.15),
+    ("o1", 15.0, 60.0, 7.5, 15.0),
+    ("o1-pro", 150.0, 600.0, 150.0, 150.0),
+    ("o3", 2.0, 8.0, 0.5, 2.0),
+    ("o3-mini", 1.1, 4.4, 0.55, 1.1),
+    ("o3-pro", 20.0, 80.0, 20.0, 20.0),
+    ("o4-mini", 1.1, 4.4, 0.275, 1.1),
+    ("codex-mini-latest", 1.5, 6.0, 0.375, 1.5),
+    ("gpt-4-turbo", 10.0, 30.0, 10.0, 10.0),
+];
+
+impl PriceTable {
+    /// The vendors' public list prices as they were known at `as_of`, without anybody's discount. They are
+    /// written by hand and not fetched: a vendor may have changed them since. A newer member of a listed
+    /// family (`claude-opus-4-9`) is taken to cost what the family costs. Not in here: dearer rates for very
+    /// long inputs, regional surcharges, and service tiers (which the broker does not let agents choose).
+    #[must_use]
+    pub fn default_prices() -> Self {
+        let price = |(name, input, output, cache_read, cache_write): (&str, f64, f64, f64, f64)| {
+            (name.to_owned(), Price { input, output, cache_read, cache_write })
+        };
+        Self { as_of: AS_OF.to_owned(), models: PRICES.into_iter().map(price).collect() }
+    }
+
+    /// The price of a model: that of the longest name in the table that its own name begins with, and that
+    /// ends there between two parts. So `gpt-5` prices `gpt-5-2025-08-07`, and not `gpt-5.2`.
+    #[must_use]
+    pub fn find(&self, model: &str) -> Option<&Price> {
+        let begins = |name: &str| {
+            let rest = model.strip_prefix(name)?;
+            let inside = |c: char| c.is_ascii_alphanumeric() || c == '.';
+            let joined = name.ends_with(inside) && rest.starts_with(inside);
+            (!joined).then_some(name.len())
+        };
+        self.models
+            .iter()
+            .filter_map(|(name, price)| Some((begins(name)?, price)))
+            .max_by_key(|(length, _)| *length)
+            .map(|(_, price)| price)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(model: &str) -> Option<f64> {
+        PriceTable::default_prices().find(model).map(|price| price.input)
+    }
+
+    #[test]
+    fn the_longest_name_wins_and_names_end_between_parts() {
+        assert_eq!(input("gpt-5-2025-08-07"), Some(1.25));
+        assert_eq!(input("gpt-5-mini-2025-08-07"), Some(0.25));
+        assert_eq!(input("gpt-5.2"), Some(1.75));
+        assert_eq!(input("gpt-5.9"), None);
+        assert_eq!(input("gpt-4o"), Some(2.5));
+        assert_eq!(input("gpt-4o1"), None);
+        assert_eq!(input("claude-opus-4-1-20250805"), Some(15.0));
+        assert_eq!(input("claude-opus-4-8"), Some(5.0));
+        assert_eq!(input("m1"), None);
+    }
+
+    #[test]
+    fn the_cache_is_never_dearer_to_read_than_the_input_itself() {
+        for (name, price) in PriceTable::default_prices().models {
+            assert!(price.cache_read <= price.input && price.input <= price.cache_write * 1.01, "{name}");
+            assert!(price.output > price.input, "{name}");
+        }
+    }
+}
