@@ -90,27 +90,34 @@ fn codex_makes_and_edits_a_file() {
 }
 
 #[test]
-fn opencode_makes_and_edits_a_file_over_each_api() {
+fn opencode_makes_and_edits_a_file_over_messages() {
+    opencode_over("@ai-sdk/anthropic", Api::Messages);
+}
+
+#[test]
+fn opencode_makes_and_edits_a_file_over_responses() {
+    opencode_over("@ai-sdk/openai", Api::Responses);
+}
+
+#[test]
+fn opencode_makes_and_edits_a_file_over_chat_completions() {
+    opencode_over("@ai-sdk/openai-compatible", Api::ChatCompletions);
+}
+
+fn opencode_over(package: &str, api: Api) {
     let Some(agents) = Agents::find() else { return };
-    let packages = [
-        ("@ai-sdk/anthropic", Api::Messages),
-        ("@ai-sdk/openai", Api::Responses),
-        ("@ai-sdk/openai-compatible", Api::ChatCompletions),
-    ];
-    for (package, api) in packages {
-        let played = play(&agents, "opencode", |command, url| {
-            let options = json!({"baseURL": format!("{url}/model/v1"), "apiKey": KEY});
-            let provider = json!({"npm": package, "options": options, "models": {"m": {"name": "m"}}});
-            let config = json!({"model": "scripted/m", "share": "disabled", "autoupdate": false,
-                "provider": {"scripted": provider}});
-            command.args(["run", "--format", "json", "make a file"]);
-            command.env("OPENCODE_CONFIG_CONTENT", config.to_string());
-            for switch in ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD"] {
-                command.env(format!("OPENCODE_DISABLE_{switch}"), "1");
-            }
-        });
-        played.check(api);
-        // Without --title it asks for one; that must not take an answer from the script.
-        assert_eq!(played.model.asides(), 1, "{package}");
-    }
+    let played = play(&agents, "opencode", |command, url| {
+        let options = json!({"baseURL": format!("{url}/model/v1"), "apiKey": KEY});
+        let provider = json!({"npm": package, "options": options, "models": {"m": {"name": "m"}}});
+        let config = json!({"model": "scripted/m", "share": "disabled", "autoupdate": false,
+            "provider": {"scripted": provider}});
+        command.args(["run", "--format", "json", "make a file"]);
+        command.env("OPENCODE_CONFIG_CONTENT", config.to_string());
+        for switch in ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD"] {
+            command.env(format!("OPENCODE_DISABLE_{switch}"), "1");
+        }
+    });
+    played.check(api);
+    // Without --title it asks for one; that must not take an answer from the script.
+    assert_eq!(played.model.asides(), 1);
 }

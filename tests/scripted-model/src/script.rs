@@ -216,6 +216,14 @@ sessions:
     }
 
     #[test]
+    fn the_documented_script_is_one() {
+        let documented = include_str!("lib.rs").split("```").nth(1).expect("an example");
+        let lines = documented.lines().skip(1).map(|line| line.trim_start_matches("//!"));
+        let text: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+        assert_eq!(Script::parse(&text.join("\n")).expect("a script").answers.len(), 10);
+    }
+
+    #[test]
     fn a_misspelt_field_is_named() {
         let error = Script::parse("answers: [{txet: a}]").expect_err("no such field");
         assert!(error.to_string().contains("txet"), "{error}");
