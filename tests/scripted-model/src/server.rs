@@ -1,14 +1,15 @@
 //! Takes requests, records them, and answers each as what it is.
 
+use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use ruzstd::decoding::StreamingDecoder;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -75,8 +76,11 @@ async fn answer(shared: &Shared, request: Request<Incoming>) -> Result<Reply, Cu
     }
     let path = head.uri.path().trim_end_matches('/');
     let api = Api::of_path(path);
-    let body = parsed(&body);
     let headers = plain_headers(&head.headers);
+    let body = match headers.get("content-encoding").map(String::as_str) {
+        Some("zstd") => parsed(&unpacked(&body).unwrap_or_default()),
+        _ => parsed(&body),
+    };
     let session = SESSION_HEADERS.iter().find_map(|&name| headers.get(name).cloned());
     let asked = api.filter(|_| head.method == Method::POST && body.is_object());
     let asked = asked.map(|api| Conversation::of(api, &body));
@@ -178,6 +182,13 @@ async fn control(shared: &Shared, asked: &str) -> Reply {
     }
 }
 
-fn parsed(body: &Bytes) -> Value {
+fn parsed(body: &[u8]) -> Value {
     serde_json::from_slice(body).unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()))
+}
+
+/// Codex compresses what it sends with a login of ChatGPT.
+fn unpacked(body: &[u8]) -> Option<Vec<u8>> {
+    let mut unpacked = Vec::new();
+    StreamingDecoder::new(body).ok()?.read_to_end(&mut unpacked).ok()?;
+    Some(unpacked)
 }

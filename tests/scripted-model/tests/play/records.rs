@@ -4,6 +4,7 @@ use bytes::Bytes;
 use cofferdam_scripted_model::{Answer, Kind, Script, ScriptedModel};
 use http::Request;
 use http_body_util::Full;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::json;
 
 use crate::client::{asking, call, post, send};
@@ -19,6 +20,17 @@ async fn a_request_is_recorded_whole() {
     assert_eq!(requests[0].key(), Some("sk-real"));
     assert_eq!(requests[0].body, body);
     assert_eq!(requests[0].kind, Kind::Call);
+}
+
+#[tokio::test]
+async fn a_compressed_body_is_recorded_unpacked() {
+    let model = ScriptedModel::start(Script::new([]));
+    let body = asking("/v1/responses", false);
+    let packed = compress_to_vec(body.to_string().as_bytes(), CompressionLevel::Fastest);
+    let request = Request::post("/v1/responses").header("host", "model").header("content-encoding", "zstd");
+    let request = request.body(Full::<Bytes>::from(packed)).expect("a request");
+    assert_eq!(send(&model, request).await.expect("an answer").status, 200);
+    assert_eq!((model.calls(), &model.requests()[0].body), (1, &body));
 }
 
 #[tokio::test]
