@@ -3,6 +3,7 @@
 //! [`Fixture`] is the entrance. When it is dropped it looks for anything that its runs have left behind
 //! (a process, a mount, a cgroup, a folder, a lease) and fails the test if it finds something.
 
+mod agents;
 pub mod attack_suite;
 mod detached;
 mod fixture;
@@ -13,6 +14,7 @@ mod record;
 mod run;
 mod tree;
 
+pub use agents::Agents;
 pub use detached::{DetachedNode, Queue, node_id};
 pub use fixture::{Fixture, binary, test_binary};
 pub use leftovers::{cgroups_of, leftovers};
