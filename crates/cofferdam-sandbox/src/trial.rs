@@ -19,6 +19,8 @@ use crate::remove::remove_tree;
 
 /// A measurement takes milliseconds. One that takes this long is stuck.
 const DEADLINE: Duration = Duration::from_secs(30);
+/// Places that no agent may write, tried besides every mount point, as for a run.
+const PROBE_PATHS: [&str; 6] = ["/", "/etc", "/usr", "/var", "/root", "/proc/sys/kernel"];
 /// No seal is longer.
 const LONGEST_OUTPUT: u64 = 4 << 20;
 
@@ -159,7 +161,7 @@ fn job(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Job 
         program: None,
         gateway: None,
         walls: backend.wall_plan(&spec.id, &spec.policy, &[] as &[PathBuf]),
-        probe_paths: ["/", "/etc", "/usr"].map(String::from).into(),
+        probe_paths: PROBE_PATHS.map(String::from).into(),
         output_bytes: spec.policy.limits.output_bytes,
         grace_ms: spec.policy.grace_ms,
     }

@@ -20,12 +20,16 @@ pub(super) fn container(up: Option<&Seal>) -> Finding {
     if proc_is_covered() {
         in_the_way.push("parts of /proc are covered, so no other /proc can be mounted");
     }
-    let reasons =
-        if in_the_way.is_empty() { "it denies something".to_owned() } else { in_the_way.join("; ") };
+    if in_the_way.is_empty() {
+        return Finding::unknown(
+            name,
+            format!("this is inside {kind}; whether that is in the way cannot be told"),
+        );
+    }
     Finding::new(
         name,
         Status::Weak,
-        &format!("this is inside {kind}: {reasons}"),
+        &format!("this is inside {kind}: {}", in_the_way.join("; ")),
         "start it with --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt \
          systempaths=unconfined (podman: --security-opt unmask=ALL)",
     )

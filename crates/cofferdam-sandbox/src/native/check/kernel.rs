@@ -29,29 +29,37 @@ pub(super) fn user_namespaces(up: Option<&Seal>) -> Finding {
 
 /// Whether AppArmor keeps ordinary users from using the namespaces that they make.
 pub(super) fn apparmor(up: Option<&Seal>, binary: &Path) -> Finding {
+    judge_apparmor(setting("kernel/apparmor_restrict_unprivileged_userns"), up.is_some(), binary)
+}
+
+fn judge_apparmor(restricts: Option<u64>, is_up: bool, binary: &Path) -> Finding {
     let name = "apparmor";
-    match setting("kernel/apparmor_restrict_unprivileged_userns") {
+    match restricts {
         None => Finding::ok(name, "this kernel has no restriction of user namespaces"),
         Some(0) => Finding::ok(name, "user namespaces are not restricted"),
-        Some(_) if up.is_some() => {
+        Some(_) if is_up => {
             Finding::ok(name, "user namespaces are restricted, and this program may use them")
         }
         Some(_) => Finding::new(
             name,
             Status::Weak,
-            "kernel.apparmor_restrict_unprivileged_userns is 1: programs without a profile may not use user namespaces",
+            "programs without a profile may not use user namespaces \
+             (kernel.apparmor_restrict_unprivileged_userns is 1)",
             &profile_command(binary),
         ),
     }
 }
 
-/// One line that gives this program, and no other, a profile.
+/// A line that gives this program, and no other, a profile; and the setting for whoever wants all.
 fn profile_command(binary: &Path) -> String {
-    format!(
-        "printf 'abi <abi/4.0>,\\nprofile cofferdam \"{}\" flags=(unconfined) {{\\n  userns,\\n}}\\n' | sudo tee \
-         /etc/apparmor.d/cofferdam && sudo apparmor_parser -r /etc/apparmor.d/cofferdam (or, for every program: \
-         sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0)",
+    let profile = format!(
+        "abi <abi/4.0>,\\nprofile cofferdam \"{}\" flags=(unconfined) {{\\n  userns,\\n}}\\n",
         binary.display()
+    );
+    let file = "/etc/apparmor.d/cofferdam";
+    format!(
+        "`printf '{profile}' | sudo tee {file} && sudo apparmor_parser -r {file}`, or for every program \
+         `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`"
     )
 }
 
@@ -97,4 +105,22 @@ pub(super) fn landlock() -> Finding {
 /// A number below `/proc/sys`; `None` if the kernel has no such setting.
 fn setting(name: &str) -> Option<u64> {
     fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restriction_is_told_with_a_profile_only_where_it_is_in_the_way() {
+        let binary = Path::new("/opt/cofferdam");
+        let status = |restricts, is_up| judge_apparmor(restricts, is_up, binary).status;
+        assert_eq!(status(None, false), Status::Ok);
+        assert_eq!(status(Some(0), false), Status::Ok);
+        assert_eq!(status(Some(1), true), Status::Ok);
+        assert_eq!(status(Some(1), false), Status::Weak);
+        let remedy = judge_apparmor(Some(1), false, binary).remedy.unwrap();
+        let expected = r#"`printf 'abi <abi/4.0>,\nprofile cofferdam "/opt/cofferdam" flags=(unconfined) {\n  userns,\n}\n' | sudo tee"#;
+        assert!(remedy.starts_with(expected), "{remedy}");
+    }
 }
