@@ -135,6 +135,19 @@ fn pnpm_s_launch_script_and_store_are_read() {
 }
 
 #[test]
+fn pnpm_s_launch_script_of_a_program_is_read() {
+    let machine = Machine::new();
+    let real = machine.program("global/5/node_modules/opencode-ai/bin/opencode.exe");
+    let script = "#!/bin/sh\n\
+        basedir=$(dirname \"$(echo \"$0\" | sed -e 's,\\\\,/,g')\")\n\
+        case `uname` in\n    *CYGWIN*) basedir=`cygpath -w \"$basedir\"`;;\nesac\n\
+        \"$basedir/../global/5/node_modules/opencode-ai/bin/opencode.exe\"   \"$@\"\n\
+        exit $?\n";
+    machine.file("bin/opencode", script);
+    assert_eq!(machine.find(Cli::OpenCode).unwrap().binds, [real]);
+}
+
+#[test]
 fn a_skipped_postinstall_leads_to_the_platform_package() {
     let machine = Machine::new();
     let package = "lib/node_modules/@anthropic-ai/claude-code";
