@@ -111,6 +111,12 @@ impl Node {
     pub fn home(&self) -> &Home {
         &self.home
     }
+
+    /// The backend of a mode, if this node has one.
+    #[must_use]
+    pub fn backend(&self, mode: Mode) -> Option<&dyn Backend> {
+        self.backends.get(&mode).map(|backend| &**backend)
+    }
 }
 
 impl Drop for Node {

@@ -16,8 +16,9 @@ pub trait Backend: Send + Sync {
     /// The mode that this backend is.
     fn mode(&self) -> Mode;
 
-    /// What this machine lacks for it, and what to type. Empty means: a run would start.
-    async fn check(&self) -> Vec<Finding>;
+    /// What this machine can and cannot enforce, by trying it in a sandbox of `node`, which must be alive:
+    /// others remove what a dead node has left. A run would start if nothing is [`Status::Missing`].
+    async fn check(&self, node: &NodeId) -> Vec<Finding>;
 
     /// Refuses a policy that this backend cannot enforce on this machine. It never weakens one.
     ///
@@ -265,24 +266,51 @@ pub struct SandboxSpec {
     pub attachment: Attachment,
 }
 
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Severity {
+/// What a finding means for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// As it should be.
+    Ok,
+    /// Runs start, with less than there could be.
+    Weak,
     /// No run would start.
-    Blocks,
-    /// Runs start with less than there could be.
-    Weakens,
+    Missing,
+    /// It could not be found out.
+    Unknown,
 }
 
-/// Something that this machine lacks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Something that this machine has or lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What is missing.
-    pub problem: String,
+    /// A stable name, for programs.
+    pub name: &'static str,
+    /// What it means for a run.
+    pub status: Status,
+    /// What was found, for people.
+    pub detail: String,
     /// What to type.
-    pub remedy: String,
+    pub remedy: Option<String>,
+}
+
+impl Finding {
+    /// A finding with what to type.
+    #[must_use]
+    pub fn new(name: &'static str, status: Status, detail: &str, remedy: &str) -> Self {
+        Self { name, status, detail: detail.to_owned(), remedy: Some(remedy.to_owned()) }
+    }
+
+    /// Nothing is to be done.
+    #[must_use]
+    pub fn ok(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, status: Status::Ok, detail: detail.into(), remedy: None }
+    }
+
+    /// Nothing is known, and that is said.
+    #[must_use]
+    pub fn unknown(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, status: Status::Unknown, detail: detail.into(), remedy: None }
+    }
 }
 
 /// A policy that cannot be enforced.

@@ -17,10 +17,11 @@ mod shim_sandbox;
 mod socket;
 mod start;
 mod tail;
+mod trial;
 
 pub use backend::{
     Attachment, Backend, Companion, CreateError, Finding, Layers, Listed, OpenError, Process, Refusal,
-    Sandbox, SandboxSpec, Severity, Shown, Tool, ToolAccess, ToolFolder, ToolOutput, Workspace,
+    Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder, ToolOutput, Workspace,
 };
 pub use remove::remove_tree;
 pub use shim::shim_main;

@@ -6,6 +6,7 @@ use crate::commands::completions::CompletionsArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsCommand;
+use crate::commands::sandbox::SandboxCommand;
 
 /// Run coding agents on your repositories, sealed off from everything else.
 #[derive(Debug, Parser)]
@@ -23,6 +24,9 @@ pub(crate) enum Command {
     /// Look at runs, cancel and remove them
     #[command(subcommand)]
     Runs(RunsCommand),
+    /// Look at what this machine can enforce
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }

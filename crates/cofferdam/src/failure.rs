@@ -38,6 +38,16 @@ impl Failure {
         self.code
     }
 
+    /// What went wrong, as it came.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What to do about it.
+    pub(crate) fn remedy(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// The text for stderr. Names of files and the words of remote servers are in it, so it is cleaned.
     pub(crate) fn render(&self) -> String {
         let mut text = format!("error: {}\n", sanitize::line(&self.message));

@@ -56,6 +56,7 @@ fn help_names_every_command() {
     Commands:
       run          Run a program on a repository in a sandbox and print what it changed as a diff
       runs         Look at runs, cancel and remove them
+      sandbox      Look at what this machine can enforce
       demo         Show on a sample repository what a sealed run holds
       completions  Print the completions of your shell
       help         Print this message or the help of the given subcommand(s)
@@ -63,6 +64,24 @@ fn help_names_every_command() {
     Options:
       -h, --help     Print help
       -V, --version  Print version
+    exit 0
+    ");
+}
+
+#[test]
+fn help_of_doctor_says_what_its_exit_code_means() {
+    insta::assert_snapshot!(Place::new().says(&["sandbox", "doctor", "-h"]), @r"
+    Find out what this machine can enforce, whether a run would start, and what to type if not
+
+    Usage: cofferdam sandbox doctor [OPTIONS]
+
+    Options:
+          --json  Print one JSON object
+      -h, --help  Print help
+
+    Exit codes:
+       0  a run would start
+       3  no run would start
     exit 0
     ");
 }

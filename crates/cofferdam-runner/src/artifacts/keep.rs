@@ -265,8 +265,10 @@ fn make_scratch(workspace: &Path) -> io::Result<PathBuf> {
     Ok(scratch)
 }
 
-/// The git of the system, which the collector's sandbox shows. One in the caller's home is not there.
-fn find_git(path: Option<&str>) -> PathBuf {
+/// The git of the system, which the collector's sandbox shows, whether it is there or not. One in the
+/// caller's home is not shown.
+#[must_use]
+pub fn find_git(path: Option<&str>) -> PathBuf {
     let visible = |folder: &PathBuf| ["/usr", "/bin", "/opt"].iter().any(|root| folder.starts_with(root));
     let folders = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
     let defaults = ["/usr/bin", "/usr/local/bin"].map(PathBuf::from);

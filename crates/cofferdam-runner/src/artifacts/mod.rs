@@ -18,5 +18,5 @@ mod transcript;
 pub use apply::{Applied, ApplyError, apply};
 pub use collect::{CollectError, collect, collector_main};
 pub use job::{Change, ChangedPath, CollectJob, Collected, Written};
-pub use keep::{DIFF, KeepError, SUMMARY, TRANSCRIPT};
+pub use keep::{DIFF, KeepError, SUMMARY, TRANSCRIPT, find_git};
 pub(crate) use keep::{keep, read_summary};

@@ -16,7 +16,7 @@ pub(super) fn interpreter(text: &str) -> Option<&'static str> {
 /// The version manager that the script hands over to, such as `exec asdf exec "claude" "$@"`.
 pub(super) fn version_manager(text: &str) -> Option<&'static str> {
     const MANAGERS: [&str; 6] = ["asdf", "mise", "nodenv", "rbenv", "pyenv", "volta"];
-    exec_lines(text).find_map(|words| {
+    handing_over(text).find_map(|words| {
         let (program, action) = (base_name(words.first()?), words.get(1)?);
         let hands_over = ["exec", "x", "run"].contains(&action.as_str());
         MANAGERS.into_iter().find(|manager| *manager == program && hands_over)
@@ -24,12 +24,13 @@ pub(super) fn version_manager(text: &str) -> Option<&'static str> {
 }
 
 /// The program that the script hands over to, in the forms that npm, pnpm, Nix and the CLIs' own installers
-/// write: every `exec` names the same existing file. `script` is the path that the script is called by.
+/// write: every line that hands over names the same existing file. `script` is the path that the script is
+/// called by.
 pub(super) fn target(text: &str, script: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let basedir = text.lines().any(|line| line.trim_start().starts_with("basedir=$(dirname"));
     let basedir = script.parent().filter(|_| basedir);
     let mut target: Option<PathBuf> = None;
-    for words in exec_lines(text) {
+    for words in handing_over(text) {
         let found = program_of(&words, basedir, home)?;
         let real = found.canonicalize().ok()?;
         match &target {
@@ -41,7 +42,7 @@ pub(super) fn target(text: &str, script: &Path, home: Option<&Path>) -> Option<P
     target
 }
 
-/// The first word of an `exec` that is a path and no interpreter. A word that only a shell could read,
+/// The first word of such a line that is a path and no interpreter. A word that only a shell could read,
 /// before it, makes the line unreadable.
 fn program_of(words: &[String], basedir: Option<&Path>, home: Option<&Path>) -> Option<PathBuf> {
     const INTERPRETERS: [&str; 6] = ["node", "nodejs", "bun", "env", "sh", "bash"];
@@ -69,15 +70,21 @@ fn expand(word: &str, basedir: Option<&Path>, home: Option<&Path>) -> Option<Str
     (!word.contains(['$', '`'])).then(|| word.to_owned())
 }
 
-/// The words of every line that replaces the shell, without `exec` and its `-a NAME`.
-fn exec_lines(text: &str) -> impl Iterator<Item = Vec<String>> + '_ {
+/// The words of every line that hands over: `exec` with its words, without `-a NAME`; or, as pnpm writes it
+/// for what has no interpreter, a path that is given all of the script's arguments.
+fn handing_over(text: &str) -> impl Iterator<Item = Vec<String>> + '_ {
     text.lines().filter_map(|line| {
-        let line = line.trim_start().strip_prefix("exec ")?;
-        let mut words = words(line);
-        if words.first().is_some_and(|word| word == "-a") {
-            words.drain(..words.len().min(2));
+        let line = line.trim_start();
+        if let Some(line) = line.strip_prefix("exec ") {
+            let mut words = words(line);
+            if words.first().is_some_and(|word| word == "-a") {
+                words.drain(..words.len().min(2));
+            }
+            return Some(words);
         }
-        Some(words)
+        let words = words(line);
+        let is_path = words.first()?.starts_with(['/', '$']) && words[0].contains('/');
+        (is_path && words.last()? == "$@").then_some(words)
     })
 }
 
@@ -128,6 +135,8 @@ mod tests {
             target("#!/bin/sh\nexec -a \"$0\" \"/bin/ls\" \"$@\"\n").as_deref(),
             Some(Path::new("/bin/ls"))
         );
+        assert_eq!(target("\"/bin/ls\"   \"$@\"\nexit $?\n").as_deref(), Some(Path::new("/bin/ls")));
+        assert_eq!(target("/bin/ls -l\n"), None, "a command on the way");
         assert_eq!(target("exec /bin/ls\nexec /bin/cat\n"), None);
         assert_eq!(target("exec \"$(dirname \"$0\")/../x\" \"$@\"\n"), None);
         assert_eq!(target("exec $NODE /bin/ls\n"), None);

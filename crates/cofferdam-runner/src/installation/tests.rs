@@ -135,6 +135,19 @@ fn pnpm_s_launch_script_and_store_are_read() {
 }
 
 #[test]
+fn pnpm_s_launch_script_of_a_program_is_read() {
+    let machine = Machine::new();
+    let real = machine.program("global/5/node_modules/opencode-ai/bin/opencode.exe");
+    let script = "#!/bin/sh\n\
+        basedir=$(dirname \"$(echo \"$0\" | sed -e 's,\\\\,/,g')\")\n\
+        case `uname` in\n    *CYGWIN*) basedir=`cygpath -w \"$basedir\"`;;\nesac\n\
+        \"$basedir/../global/5/node_modules/opencode-ai/bin/opencode.exe\"   \"$@\"\n\
+        exit $?\n";
+    machine.file("bin/opencode", script);
+    assert_eq!(machine.find(Cli::OpenCode).unwrap().binds, [real]);
+}
+
+#[test]
 fn a_skipped_postinstall_leads_to_the_platform_package() {
     let machine = Machine::new();
     let package = "lib/node_modules/@anthropic-ai/claude-code";
@@ -320,7 +333,7 @@ async fn a_version_that_takes_too_long_or_never_stops_talking_is_given_up() {
 #[tokio::test]
 async fn the_real_clis_are_found_and_say_their_versions() {
     let Some(folder) = std::env::var_os("COFFERDAM_AGENTS").map(PathBuf::from) else {
-        assert!(std::env::var_os("CI").is_none(), "COFFERDAM_AGENTS is not set");
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "COFFERDAM_AGENTS is not set");
         eprintln!("SKIPPED: COFFERDAM_AGENTS names no folder with claude, codex and opencode");
         return;
     };

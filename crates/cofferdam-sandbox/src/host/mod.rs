@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use cofferdam_core::{Mode, Network, OutsideSeal, Policy, SandboxId, WallPlan};
+use cofferdam_core::{Mode, Network, NodeId, OutsideSeal, Policy, SandboxId, WallPlan};
 
 use crate::backend::{
     Attachment, Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec,
@@ -54,7 +54,7 @@ impl Backend for HostBackend {
         Mode::Host
     }
 
-    async fn check(&self) -> Vec<Finding> {
+    async fn check(&self, _node: &NodeId) -> Vec<Finding> {
         Vec::new()
     }
 

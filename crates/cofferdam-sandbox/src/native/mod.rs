@@ -1,6 +1,7 @@
 //! The native backend: Linux namespaces, made by this binary. No daemon, no image, no root.
 
 pub(crate) mod cgroup;
+mod check;
 mod cover;
 mod create;
 mod id_map;
@@ -18,11 +19,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use cofferdam_core::{LimitsRule, Mode, MountAccess, Policy, SandboxId, WORKER_PIDS, WallPlan, inside};
+use cofferdam_core::{
+    LimitsRule, Mode, MountAccess, NodeId, Policy, SandboxId, WORKER_PIDS, WallPlan, inside,
+};
 
 use crate::backend::{
-    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Severity, Shown,
-    Tool, ToolFolder, ToolOutput, Workspace,
+    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
+    ToolFolder, ToolOutput, Workspace,
 };
 use crate::folder::{Folder, Record};
 use crate::shim::ShimPlan;
@@ -135,22 +138,8 @@ impl Backend for NativeBackend {
         Mode::Native
     }
 
-    async fn check(&self) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = refusal::missing_kernel_features()
-            .into_iter()
-            .map(|refusal| Finding {
-                severity: Severity::Blocks,
-                problem: refusal.problem,
-                remedy: refusal.remedy,
-            })
-            .collect();
-        let nobody =
-            SandboxId::of(&cofferdam_core::AttemptRef { run: cofferdam_core::RunId::new(0, 0), number: 0 });
-        if let Holder::Nobody(why) = holder(&nobody, &limits_of(&Policy::default())) {
-            let Refusal { problem, remedy } = refusal::no_limits(&why);
-            findings.push(Finding { severity: Severity::Weakens, problem, remedy });
-        }
-        findings
+    async fn check(&self, node: &NodeId) -> Vec<Finding> {
+        check::check(self, node).await
     }
 
     fn validate(&self, policy: &Policy) -> Result<(), Refusal> {

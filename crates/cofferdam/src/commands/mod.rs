@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod sandbox;
 
 use crate::caller::Caller;
 use crate::cli::Command;
@@ -15,6 +16,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
     match command {
         Command::Run(args) => run::run(&args, caller).await,
         Command::Runs(command) => runs::run(command, caller).await,
+        Command::Sandbox(command) => sandbox::run(command, caller).await,
         Command::Demo(args) => demo::run(&args, caller).await,
         Command::Completions(args) => completions::run(&args),
     }

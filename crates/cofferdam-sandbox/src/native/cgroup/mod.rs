@@ -36,6 +36,12 @@ pub(super) fn locate(id: &SandboxId) -> Result<CgroupPlan, String> {
     })
 }
 
+/// The controllers of the version 2 group that this process is in; `None` where there is no such group.
+pub(super) fn own_controllers() -> Option<String> {
+    let text = fs::read_to_string(v2::own_folder().ok()?.join("cgroup.controllers")).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(", "))
+}
+
 /// Makes the group and writes its limits.
 pub(crate) fn create(plan: &CgroupPlan, limits: &CgroupLimits) -> io::Result<()> {
     let made = match plan {

@@ -1,0 +1,177 @@
+//! A sandbox that is made, measured and removed as a run's is, with no agent in it: the only way to know
+//! whether a run would start. Settings of the kernel, profiles and filters of containers all have a say, and
+//! none of them can be asked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cofferdam_core::{
+    AgentSetup, AttemptRef, FromWorker, InsideSeal, Job, LimitsRule, NodeId, Policy, RunId, SandboxId, Seal,
+    ToWorker, WorkerExited, with_causes, worker_line,
+};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+
+use crate::backend::{
+    Attachment, Backend, CreateError, OpenError, Process, Refusal, Sandbox, SandboxSpec, Workspace,
+};
+use crate::remove::remove_tree;
+
+/// A measurement takes milliseconds. One that takes this long is stuck.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// Places that no agent may write, tried besides every mount point, as for a run.
+const PROBE_PATHS: [&str; 6] = ["/", "/etc", "/usr", "/var", "/root", "/proc/sys/kernel"];
+/// No seal is longer.
+const LONGEST_OUTPUT: u64 = 4 << 20;
+
+/// What came of a trial.
+pub(crate) struct Trial {
+    /// Whether the workspace can be layered; why not. `None` if it did not come to that.
+    pub(crate) overlay: Option<Result<(), String>>,
+    /// The seal of the sandbox that came up.
+    pub(crate) seal: Result<Seal, Refusal>,
+}
+
+/// Makes, measures and removes a sandbox of this backend, below its state folder.
+pub(crate) async fn trial(backend: &dyn Backend, state: &Path, node: &NodeId) -> Trial {
+    let policy = Policy {
+        mode: backend.mode(),
+        limits_rule: LimitsRule::BestEffort,
+        timeout_ms: 60_000,
+        ..Policy::default()
+    };
+    if let Err(refusal) = backend.validate(&policy) {
+        return Trial { overlay: None, seal: Err(refusal) };
+    }
+    let run = new_run();
+    let folder = state.join("trials").join(run.as_str());
+    if let Err(error) = fs::create_dir_all(&folder) {
+        let text = format!("the state folder cannot be written: {error}");
+        return Trial { overlay: None, seal: Err(failed(text)) };
+    }
+    let spec = |number, workspace| SandboxSpec {
+        id: SandboxId::of(&AttemptRef { run: run.clone(), number }),
+        node: node.clone(),
+        policy: policy.clone(),
+        workspace,
+        companions: Vec::new(),
+        read_only: Vec::new(),
+        shown: Vec::new(),
+        alias: None,
+        attachment: Attachment::Attached,
+    };
+    let layered = try_one(backend, &spec(1, Workspace::Overlay { layers: vec![folder.clone()] })).await;
+    let tried = match layered {
+        Err(Stop::NoOverlay(why)) => {
+            let copied = try_one(backend, &spec(2, Workspace::Folder { path: folder.clone() })).await;
+            Trial { overlay: Some(Err(why)), seal: copied.map_err(Stop::refusal) }
+        }
+        Ok(seal) => Trial { overlay: Some(Ok(())), seal: Ok(seal) },
+        Err(stop) => Trial { overlay: None, seal: Err(stop.refusal()) },
+    };
+    let _ = remove_tree(&folder);
+    tried
+}
+
+enum Stop {
+    NoOverlay(String),
+    Other(Refusal),
+}
+
+impl Stop {
+    fn refusal(self) -> Refusal {
+        match self {
+            Self::NoOverlay(why) => failed(why),
+            Self::Other(refusal) => refusal,
+        }
+    }
+}
+
+impl From<CreateError> for Stop {
+    fn from(error: CreateError) -> Self {
+        match error {
+            CreateError::NoOverlay { message, .. } => Self::NoOverlay(message),
+            CreateError::Refused(refusal) => Self::Other(refusal),
+            CreateError::DiskFull { .. } => Self::Other(Refusal {
+                problem: "there is no space left in the state folder".to_owned(),
+                remedy: "make space, or export COFFERDAM_HOME=/a/folder/on/another/disk".to_owned(),
+            }),
+            CreateError::Failed { message, .. } => Self::Other(failed(message)),
+            CreateError::Deadline { within, .. } => {
+                Self::Other(failed(format!("it did not start within {} s", within.as_secs())))
+            }
+        }
+    }
+}
+
+impl From<OpenError> for Stop {
+    fn from(error: OpenError) -> Self {
+        Self::Other(failed(with_causes(&error)))
+    }
+}
+
+/// A failure that nobody foresaw: the log is where there is more to see.
+fn failed(problem: String) -> Refusal {
+    Refusal { problem, remedy: "COFFERDAM_LOG=debug cofferdam sandbox doctor".to_owned() }
+}
+
+async fn try_one(backend: &dyn Backend, spec: &SandboxSpec) -> Result<Seal, Stop> {
+    let sandbox = backend.create(spec).await?;
+    let measured = tokio::time::timeout(DEADLINE, measure(backend, &*sandbox, spec)).await;
+    let destroyed = sandbox.destroy().await;
+    let seal = measured
+        .unwrap_or_else(|_| Err(Stop::Other(failed("the seal was not measured in time".to_owned()))))?;
+    destroyed?;
+    let breaches: Vec<String> = seal.breaches(&spec.policy, &[]).iter().map(ToString::to_string).collect();
+    if breaches.is_empty() {
+        return Ok(seal);
+    }
+    Err(Stop::Other(failed(format!("the sandbox is weaker than it must be: {}", breaches.join("; ")))))
+}
+
+/// Has the worker measure the seal as it would for an agent, which is never let in.
+async fn measure(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Result<Seal, Stop> {
+    let Process { mut stdin, stdout } = sandbox.attach().await?;
+    let line = serde_json::to_string(&ToWorker::Job(Box::new(job(backend, sandbox, spec))));
+    let line = line.expect("a line is plain data");
+    let sent = stdin.write_all(format!("{line}\n").as_bytes()).await;
+    sent.map_err(|error| Stop::Other(failed(format!("the worker cannot be reached: {error}"))))?;
+    let mut lines = BufReader::new(stdout.take(LONGEST_OUTPUT)).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let Ok(line) = FromWorker::parse(&line) else { continue };
+        if line.line_type == worker_line::SEAL
+            && let Ok(inside) = serde_json::from_value::<InsideSeal>(line.data.clone())
+        {
+            let outside = sandbox.measure().await?;
+            return Ok(Seal { mode: spec.policy.mode, inside, outside, hidden: vec![], stripped: vec![] });
+        }
+        if line.line_type == worker_line::EXITED {
+            let said = serde_json::from_value::<WorkerExited>(line.data).map(|exited| exited.end);
+            return Err(Stop::Other(failed(format!("the seal could not be measured: {said:?}"))));
+        }
+    }
+    Err(Stop::Other(failed("the worker ended without a word".to_owned())))
+}
+
+fn job(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Job {
+    Job {
+        attempt: spec.id.attempt().clone(),
+        agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
+        working_directory: backend.working_directory(sandbox.layers()),
+        env: backend.base_env(),
+        program: Vec::new(),
+        gateway: None,
+        walls: backend.wall_plan(&spec.id, &spec.policy, &[] as &[PathBuf]),
+        probe_paths: PROBE_PATHS.map(String::from).into(),
+        output_bytes: spec.policy.limits.output_bytes,
+        grace_ms: spec.policy.grace_ms,
+    }
+}
+
+fn new_run() -> RunId {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut random = [0; 16];
+    // Two trials of one process and millisecond would meet in a folder that exists, and say so.
+    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
+    RunId::new(u64::try_from(now.as_millis()).unwrap_or_default(), u128::from_ne_bytes(random))
+}

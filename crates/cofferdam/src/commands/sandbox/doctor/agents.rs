@@ -1,0 +1,70 @@
+//! The agent CLIs on this machine.
+
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::with_causes;
+use cofferdam_runner::installation::{Cli, Search, find, version};
+use cofferdam_sandbox::{Finding, Status};
+
+use crate::caller::Caller;
+use crate::failure::Failure;
+
+/// An agent CLI, and whether a run could use it.
+pub(super) struct Agent {
+    pub(super) cli: Cli,
+    pub(super) is_usable: bool,
+    pub(super) finding: Finding,
+}
+
+/// Every CLI that we know, found as a run from the current folder would find it. Their versions are asked
+/// for at the same time: one of them needs a second.
+pub(super) async fn agents(caller: &Caller) -> Result<Vec<Agent>, Failure> {
+    let scratch = tempfile::tempdir().map_err(|error| {
+        Failure::internal("no folder can be made to ask agents for their version in", &error)
+    })?;
+    let [claude, codex, opencode] = Cli::ALL;
+    let (claude, codex, opencode) = tokio::join!(
+        agent(claude, caller, scratch.path()),
+        agent(codex, caller, scratch.path()),
+        agent(opencode, caller, scratch.path()),
+    );
+    Ok(vec![claude, codex, opencode])
+}
+
+async fn agent(cli: Cli, caller: &Caller, scratch: &Path) -> Agent {
+    let path: Vec<PathBuf> =
+        caller.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
+    let (home, repository) = (caller.home(), repository(&caller.current_folder));
+    let search = Search { path: &path, home: home.as_deref(), exclude: repository.as_deref() };
+    let name = cli.provider();
+    let weak = |detail: String, remedy: &str| Agent {
+        cli,
+        is_usable: false,
+        finding: Finding::new(name, Status::Weak, &detail, remedy),
+    };
+    let installation = match find(cli, &search) {
+        Ok(installation) => installation,
+        Err(error) => return weak(with_causes(&error), &error.remedy()),
+    };
+    let program = installation.program.display();
+    match version(&installation, scratch).await {
+        Ok(version) => {
+            let finding = Finding::ok(name, format!("{} {version} ({program})", cli.title()));
+            Agent { cli, is_usable: true, finding }
+        }
+        Err(error) => {
+            let again = format!(
+                "look at what `{} --version` says; install it again: `npm install -g {}`",
+                cli.command(),
+                cli.package()
+            );
+            weak(with_causes(&error), &again)
+        }
+    }
+}
+
+/// The repository that a run from here would work on, as git would find it.
+fn repository(current: &Path) -> Option<PathBuf> {
+    let current = current.canonicalize().ok()?;
+    current.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
+}

@@ -1,0 +1,121 @@
+//! The findings as text and as JSON, and what they come to.
+
+use cofferdam_runner::installation::Cli;
+use cofferdam_sandbox::{Finding, Status};
+use serde_json::{Value, json};
+
+use crate::sanitize;
+
+/// Every finding, and which runs would start.
+pub(super) struct Report {
+    findings: Vec<Finding>,
+    /// Agents that are installed and have a key.
+    agents: Vec<Cli>,
+}
+
+impl Report {
+    pub(super) fn new(findings: Vec<Finding>, agents: Vec<Cli>) -> Self {
+        Self { findings, agents }
+    }
+
+    /// Whether `cofferdam run -- CMD` would start: a trial came up, and nothing is missing.
+    pub(super) fn would_start(&self) -> bool {
+        let came_up = |finding: &Finding| finding.name == "sandbox" && finding.status == Status::Ok;
+        self.findings.iter().any(came_up)
+            && self.findings.iter().all(|finding| finding.status != Status::Missing)
+    }
+
+    /// One line a finding, what to type below it, and which runs would start.
+    pub(super) fn to_text(&self) -> String {
+        let widest = self.findings.iter().map(|finding| finding.name.len()).max().unwrap_or_default();
+        let mut text = String::new();
+        for finding in &self.findings {
+            let status = word(finding.status);
+            text.push_str(&format!(
+                "{status:<7}  {:<widest$}  {}\n",
+                finding.name,
+                sanitize::line(&finding.detail)
+            ));
+            if let Some(remedy) = &finding.remedy {
+                text.push_str(&format!("{:<7}  {:<widest$}  > {}\n", "", "", sanitize::line(remedy)));
+            }
+        }
+        text.push_str(&format!("\ncofferdam run -- CMD   {}\n", self.verdict_on_commands()));
+        text.push_str(&format!("cofferdam run PROMPT   {}\n", self.verdict_on_prompts()));
+        text
+    }
+
+    /// The same for programs.
+    pub(super) fn to_json(&self) -> Value {
+        let agents: Vec<&str> = self.agents.iter().map(|cli| cli.provider()).collect();
+        let agents = if self.would_start() { agents } else { Vec::new() };
+        json!({
+            "would_start": { "command": self.would_start(), "agents": agents },
+            "findings": self.findings,
+        })
+    }
+
+    fn verdict_on_commands(&self) -> String {
+        if self.would_start() {
+            return "would start".to_owned();
+        }
+        let missing = self.findings.iter().filter(|finding| finding.status == Status::Missing);
+        let names: Vec<&str> = missing.map(|finding| finding.name).collect();
+        format!(
+            "would NOT start: {}",
+            if names.is_empty() { "no sandbox was tried".to_owned() } else { names.join(", ") }
+        )
+    }
+
+    fn verdict_on_prompts(&self) -> String {
+        let agents: Vec<&str> = self.agents.iter().map(|cli| cli.provider()).collect();
+        match (self.would_start(), agents.is_empty()) {
+            (true, false) => format!("would start with {}", agents.join(", ")),
+            (true, true) => "would NOT start: no agent is installed and has a key".to_owned(),
+            (false, _) => "would NOT start".to_owned(),
+        }
+    }
+}
+
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "ok",
+        Status::Weak => "weak",
+        Status::Missing => "MISSING",
+        Status::Unknown => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(sandbox: Status, agents: Vec<Cli>) -> Report {
+        let found = Finding { name: "sandbox", status: sandbox, detail: "a\u{1b}[2Jb".into(), remedy: None };
+        Report::new(vec![found, Finding::new("limits", Status::Weak, "best effort", "sudo this")], agents)
+    }
+
+    #[test]
+    fn the_last_lines_say_which_runs_would_start() {
+        insta::assert_snapshot!(report(Status::Ok, vec![Cli::Codex]).to_text(), @r"
+        ok       sandbox  ab
+        weak     limits   best effort
+                          > sudo this
+
+        cofferdam run -- CMD   would start
+        cofferdam run PROMPT   would start with codex
+        ");
+        let none = report(Status::Ok, vec![]);
+        assert!(none.would_start() && none.to_text().contains("no agent is installed and has a key"));
+    }
+
+    #[test]
+    fn what_is_missing_or_was_not_tried_would_not_start() {
+        for status in [Status::Missing, Status::Unknown, Status::Weak] {
+            let report = report(status, vec![Cli::Codex]);
+            assert!(!report.would_start(), "{status:?}");
+            assert_eq!(report.to_json()["would_start"], json!({ "command": false, "agents": [] }));
+            assert!(report.to_text().ends_with("cofferdam run PROMPT   would NOT start\n"));
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! `cofferdam sandbox …`: what runs are sealed with.
+
+mod doctor;
+
+use clap::Subcommand;
+
+use crate::caller::Caller;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+
+/// What to do with sandboxes.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxCommand {
+    Doctor(doctor::DoctorArgs),
+}
+
+/// Does what was asked.
+pub(crate) async fn run(command: SandboxCommand, caller: &Caller) -> Result<ExitCode, Failure> {
+    match command {
+        SandboxCommand::Doctor(args) => doctor::run(&args, caller).await,
+    }
+}

@@ -1,0 +1,165 @@
+//! `cofferdam sandbox doctor` tells the truth: it says that a run would start where one does, and what is
+//! wrong where none does.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cofferdam_e2e::{Finished, Fixture, binary};
+use serde_json::{Value, json};
+
+/// The finding with this name.
+fn finding(doctor: &Finished, name: &str) -> Value {
+    let report = doctor.json();
+    let findings = report["findings"].as_array().expect("findings are a list");
+    let found = findings.iter().find(|finding| finding["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {report:#}")).clone()
+}
+
+fn doctor(fixture: &Fixture) -> Finished {
+    fixture.cofferdam(["sandbox", "doctor", "--json"])
+}
+
+#[test]
+fn where_a_run_starts_it_says_so_and_leaves_nothing_behind() {
+    let fixture = Fixture::new();
+    let said = doctor(&fixture);
+    assert_eq!(said.code, Some(0), "{:#}", said.json());
+    assert_eq!(said.json()["would_start"]["command"], true);
+    for name in ["sandbox", "user_namespaces", "seccomp", "landlock", "ids", "git", "kernel", "state_folder"]
+    {
+        assert_eq!(finding(&said, name)["status"], "ok", "{name}");
+    }
+    let left = fs::read_dir(fixture.state().join("trials")).expect("the trials' folder").count();
+    assert_eq!(left, 0);
+    let text = fixture.cofferdam(["sandbox", "doctor"]);
+    let printed = String::from_utf8(text.stdout).expect("text");
+    assert!(printed.contains("\ncofferdam run -- CMD   would start\n"), "{printed}");
+    assert_eq!(fixture.run(&[], "true").outcome(), "succeeded");
+}
+
+#[test]
+fn without_user_namespaces_it_exits_with_3_and_says_what_to_type() {
+    let fixture = Fixture::new();
+    // In a namespace of the test's own, in which no further one can be made.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" sandbox doctor --json";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "sh", "-c", script]).arg(binary());
+    let env = fixture.command();
+    command.envs(env.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))));
+    command.current_dir(fixture.repository());
+    let said = Finished::of(command);
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    assert_eq!(said.json()["would_start"], json!({ "command": false, "agents": [] }));
+    for name in ["sandbox", "user_namespaces"] {
+        let found = finding(&said, name);
+        assert_eq!(found["status"], "missing", "{found}");
+        assert_eq!(found["remedy"], "sudo sysctl user.max_user_namespaces=15000");
+    }
+    assert_eq!(finding(&said, "overlay")["status"], "unknown", "what was not tried is not known");
+}
+
+#[test]
+fn a_wall_that_does_not_stand_is_noticed() {
+    for wall in ["seccomp", "landlock", "namespaces:net", "mounts:system", "limits:files"] {
+        let mut fixture = Fixture::new();
+        fixture.set_env("COFFERDAM_WITHOUT", wall);
+        let said = doctor(&fixture);
+        assert_eq!(said.code, Some(3), "without {wall}: {:#}", said.json());
+        let found = finding(&said, "sandbox");
+        assert_eq!(found["status"], "missing", "{found}");
+        assert!(found["detail"].as_str().is_some_and(|text| text.contains("weaker")), "{found}");
+    }
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_made_is_missing() {
+    let mut fixture = Fixture::new();
+    fixture.set_env("COFFERDAM_HOME", "/proc/nowhere");
+    let said = doctor(&fixture);
+    assert_eq!(said.code, Some(3));
+    assert_eq!(finding(&said, "state_folder")["status"], "missing");
+    assert_eq!(finding(&said, "sandbox")["status"], "unknown");
+}
+
+#[test]
+fn keys_and_logins_are_told_of_and_never_shown() {
+    const SECRET: &str = "sk-doctor-secret-0123456789";
+    let mut fixture = Fixture::new();
+    let said = doctor(&fixture);
+    for key in ["anthropic_key", "openai_key"] {
+        let found = finding(&said, key);
+        let without =
+            !["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY"]
+                .iter()
+                .any(|name| std::env::var_os(name).is_some());
+        assert!(!without || found["status"] == "weak", "{found}");
+    }
+    for file in [".claude/.credentials.json", ".codex/auth.json", ".local/share/opencode/auth.json"] {
+        let path = fixture.home().join(file);
+        fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a new folder");
+        fs::write(path, SECRET).expect("a new file");
+    }
+    fixture.set_env("ANTHROPIC_BASE_URL", &format!("https://me:{SECRET}@proxy.invalid/v1?key={SECRET}"));
+    fixture.set_env("OPENAI_BASE_URL", SECRET);
+    fixture.set_env("ANTHROPIC_AUTH_TOKEN", SECRET);
+    for arguments in [&["sandbox", "doctor", "--json"][..], &["sandbox", "doctor"]] {
+        let said = fixture.cofferdam(arguments);
+        let printed = format!("{}{}", String::from_utf8_lossy(&said.stdout), said.stderr);
+        assert!(!printed.contains("doctor-secret"), "{printed}");
+        assert!(printed.contains("https://proxy.invalid/v1 (ANTHROPIC_BASE_URL)"), "{printed}");
+        assert!(printed.contains("a key is needed now"), "{printed}");
+    }
+    let said = doctor(&fixture);
+    assert_eq!(finding(&said, "anthropic_key")["status"], "ok");
+    assert_eq!(finding(&said, "openai_url")["status"], "weak");
+}
+
+#[test]
+fn an_agent_that_the_repository_brings_is_neither_found_nor_started() {
+    let mut fixture = Fixture::new();
+    let mark = fixture.path("started");
+    for name in ["claude", "codex", "opencode"] {
+        fixture.write(&format!("bin/{name}"), format!("#!/bin/sh\ntouch {}\necho 9.9.9\n", mark.display()));
+        let path = fixture.repository().join("bin").join(name);
+        fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("its owner");
+    }
+    let repository = fixture.repository().join("bin");
+    fixture.set_env("PATH", &format!("bin:{}:/usr/bin:/bin", repository.display()));
+    let said = doctor(&fixture);
+    let agents = ["claude_code", "codex", "opencode"].map(|name| finding(&said, name));
+    assert!(agents.iter().all(|agent| !agent["detail"].as_str().unwrap_or_default().contains("9.9.9")));
+    assert!(!mark.exists(), "{agents:?}");
+}
+
+#[test]
+fn a_shim_is_refused_with_what_to_type() {
+    let mut fixture = Fixture::new();
+    let shims = fixture.path("shims");
+    fs::create_dir(&shims).expect("a new folder");
+    fs::write(shims.join("claude"), "#!/bin/sh\nexec asdf exec \"claude\" \"$@\"\n").expect("a new file");
+    fs::set_permissions(shims.join("claude"), PermissionsExt::from_mode(0o755)).expect("its owner");
+    fixture.set_env("PATH", &format!("{}:/usr/bin:/bin", shims.display()));
+    let found = finding(&doctor(&fixture), "claude_code");
+    assert_eq!(found["status"], "weak");
+    assert!(found["remedy"].as_str().is_some_and(|text| text.contains("asdf which claude")), "{found}");
+}
+
+#[test]
+fn the_real_agents_are_named_with_their_versions() {
+    let Some(agents) = std::env::var_os("COFFERDAM_AGENTS").map(PathBuf::from) else {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "COFFERDAM_AGENTS is not set");
+        eprintln!("SKIPPED: COFFERDAM_AGENTS names no folder with claude, codex and opencode");
+        return;
+    };
+    let mut fixture = Fixture::new();
+    fixture.set_env("PATH", &format!("{}:/usr/bin:/bin", Path::new(&agents).display()));
+    fixture.set_env("ANTHROPIC_API_KEY", "sk-placeholder");
+    fixture.set_env("OPENAI_API_KEY", "sk-placeholder");
+    let said = doctor(&fixture);
+    for name in ["claude_code", "codex", "opencode"] {
+        assert_eq!(finding(&said, name)["status"], "ok", "{}", finding(&said, name));
+    }
+    assert_eq!(said.json()["would_start"]["agents"], json!(["claude_code", "codex", "opencode"]));
+}
