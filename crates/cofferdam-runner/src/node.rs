@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cofferdam_core::{Mode, NodeId};
+use cofferdam_core::{Mode, NodeId, Redactor};
 use cofferdam_sandbox::{Attachment, Backend};
 use cofferdam_store::{Store, WakeListener};
 use rustix::fs::{FlockOperation, flock};
@@ -34,6 +34,11 @@ pub struct NodeOptions {
     pub attachment: Attachment,
     /// The caller's environment.
     pub env: EnvLookup,
+    /// Knows the caller's secrets. What an attempt may see is added for that attempt.
+    pub redactor: Redactor,
+    /// Protections that tests leave out, to show that they would be missed.
+    #[cfg(feature = "failpoints")]
+    pub without: Vec<String>,
 }
 
 /// One process that executes runs.
@@ -44,6 +49,9 @@ pub struct Node {
     pub(crate) backends: BTreeMap<Mode, Arc<dyn Backend>>,
     pub(crate) attachment: Attachment,
     pub(crate) env: EnvLookup,
+    pub(crate) redactor: Redactor,
+    #[cfg(feature = "failpoints")]
+    without: Vec<String>,
     /// Changes with every wake. A hint: whoever misses it polls.
     pub(crate) wakes: watch::Receiver<u64>,
     waking: Option<JoinHandle<()>>,
@@ -66,6 +74,9 @@ impl Node {
             backends: options.backends.into_iter().map(|backend| (backend.mode(), backend)).collect(),
             attachment: options.attachment,
             env: options.env,
+            redactor: options.redactor,
+            #[cfg(feature = "failpoints")]
+            without: options.without,
             wakes,
             waking,
             _lock: lock,
@@ -88,6 +99,17 @@ impl Node {
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.home
+    }
+
+    /// Whether a test has left this protection out.
+    pub(crate) fn is_without(&self, protection: &str) -> bool {
+        #[cfg(feature = "failpoints")]
+        return self.without.iter().any(|name| name == protection);
+        #[cfg(not(feature = "failpoints"))]
+        {
+            let _ = protection;
+            false
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod records;
 mod repository;
 mod roles;
 mod sanitize;
+mod secrets;
 mod signals;
 mod terminal;
 mod units;
@@ -45,6 +46,7 @@ fn main() -> std::process::ExitCode {
 
 fn start(cli: Cli) -> Result<ExitCode, Failure> {
     let caller = Caller::of_this_process()?;
+    secrets::know(&caller);
     install_tracing(&caller);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -60,7 +62,7 @@ fn install_tracing(caller: &Caller) {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| secrets::RedactedStderr)
         .with_ansi(terminal::stderr_is_terminal())
         .init();
 }

@@ -13,6 +13,7 @@ use cofferdam_store::{OpenError, Store};
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::secrets;
 
 /// Variables that say nothing private and that programs work badly without.
 const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
@@ -40,6 +41,9 @@ pub(crate) async fn register(home: &Home, caller: &Caller) -> Result<Node, Failu
         backends: backends(home, caller).map_err(on("our own binary cannot be found"))?,
         attachment: Attachment::Attached,
         env: lookup(caller),
+        redactor: secrets::know(caller),
+        #[cfg(feature = "failpoints")]
+        without: without(),
     })
     .map_err(on("this process cannot be registered in the state folder"))?;
     recovery::sweep(&node)
@@ -62,14 +66,19 @@ fn backends(home: &Home, caller: &Caller) -> std::io::Result<Vec<Arc<dyn Backend
         binary: binary.clone(),
         caller: caller.clone(),
         #[cfg(feature = "failpoints")]
-        without: std::env::var("COFFERDAM_WITHOUT")
-            .map(|walls| walls.split(',').map(str::to_owned).collect())
-            .unwrap_or_default(),
+        without: without(),
     };
     Ok(vec![
         Arc::new(native::NativeBackend::new(native)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ])
+}
+
+/// What a test leaves out, to show that it would be missed.
+#[cfg(feature = "failpoints")]
+fn without() -> Vec<String> {
+    let named = std::env::var("COFFERDAM_WITHOUT").unwrap_or_default();
+    named.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 fn describe(caller: &Caller) -> native::Caller {

@@ -13,6 +13,7 @@ mod job;
 mod keep;
 mod layers;
 mod patch;
+mod redact_patch;
 mod transcript;
 
 pub use apply::{Applied, ApplyError, apply};

@@ -9,8 +9,8 @@ mod supervise;
 use std::sync::Arc;
 
 use cofferdam_core::{
-    Decision, Event, EventType, FailureClass, NewEvent, Outcome, RunState, SandboxId, conclude, decide,
-    with_causes,
+    Decision, Event, EventType, FailureClass, NewEvent, Outcome, Redactor, RunState, SandboxId, conclude,
+    decide, with_causes,
 };
 use cofferdam_sandbox::Backend;
 use cofferdam_store::{Claimed, Left, Letter, failpoint};
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::attached::{Cancel, Progress, Stage};
 use crate::node::{Node, now_ms};
-use crate::{artifacts, workspace};
+use crate::{artifacts, redaction, workspace};
 use begin::begin;
 pub(crate) use begin::has_created;
 use keeper::Keeper;
@@ -56,6 +56,8 @@ pub(crate) struct After {
 /// What one attempt works with.
 pub(crate) struct Attempt<'a> {
     pub(crate) node: &'a Node,
+    /// Whatever is recorded goes through it.
+    pub(crate) redactor: Redactor,
     pub(crate) claimed: Claimed,
     pub(crate) entry: Entry,
     pub(crate) retries: Retries,
@@ -78,6 +80,7 @@ pub(crate) async fn execute(mut attempt: Attempt<'_>) -> Result<After, ExecuteEr
         Err(Stop::Outcome(outcome)) => *outcome,
         Err(Stop::Store(error)) => return Err(error.into()),
     };
+    let outcome = redaction::redact_outcome(&attempt.redactor, outcome);
     keeper.still_ours()?;
     let after = finish(&mut attempt, &outcome, left).await?;
     destroy(&mut attempt).await;
@@ -95,7 +98,15 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
         None => conclude(ended.worker.as_ref(), &ended.exit, ended.cancelled, policy.timeout_ms),
     };
     attempt.stage(Stage::Collecting);
-    match artifacts::keep(attempt.node, &attempt.claimed, &*backend, &*begun.sandbox, &begun.handover).await {
+    let kept = artifacts::keep(
+        attempt.node,
+        &attempt.claimed,
+        &attempt.redactor,
+        &*backend,
+        &*begun.sandbox,
+        &begun.handover,
+    );
+    match kept.await {
         Ok(kept) => {
             failpoint("runner.artifacts");
             *left = kept.left(now_ms());
@@ -115,6 +126,7 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
 
 async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome, mut left: Left) -> Result<After, ExecuteError> {
     left.events.splice(0..0, std::mem::take(&mut attempt.held));
+    redaction::redact_events(&attempt.redactor, &mut left.events);
     let Claimed { request, attempt: tried, lease } = &attempt.claimed;
     let now = now_ms();
     let decision = match (decide(outcome, tried.number, &request.retry), attempt.retries) {
@@ -187,7 +199,11 @@ impl Attempt<'_> {
     }
 
     fn stage(&mut self, stage: Stage) {
-        (self.watch)(Progress::Stage(stage));
+        (self.watch)(Progress::Stage(match stage {
+            // The words of a git server, which may repeat the address with its password.
+            Stage::Preparing(text) => Stage::Preparing(self.redactor.text(&text).into_owned()),
+            stage @ (Stage::Sealing | Stage::Running | Stage::Collecting) => stage,
+        }));
     }
 
     fn tell(&mut self, events: Vec<Event>) {
@@ -198,10 +214,11 @@ impl Attempt<'_> {
         let _ = cofferdam_store::wake_all(&self.node.home.nodes());
     }
 
-    /// Events after those that wait.
+    /// Events after those that wait, without secrets.
     fn with_held(&mut self, events: Vec<NewEvent>) -> Vec<NewEvent> {
         let mut all = std::mem::take(&mut self.held);
         all.extend(events);
+        redaction::redact_events(&self.redactor, &mut all);
         all
     }
 

@@ -17,11 +17,12 @@ use self::request::request_from;
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
-use crate::{node, patch, signals, terminal};
+use crate::{node, patch, secrets, signals, terminal};
 
 /// Runs it, and shows what came of it.
 pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let accepted = request_from(args, new_run_id()?, caller)?;
+    secrets::refuse_in(&accepted.request.agent)?;
     let output = args.output.as_ref().map(|path| caller.resolve(path));
     if let Some(folder) = output.as_deref().and_then(|path| path.parent())
         && !folder.is_dir()
@@ -44,7 +45,7 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     let mut code = ExitCode::from(&finished.outcome);
     let applied = match (&accepted.apply_to, &finished.outcome, &finished.diff) {
         (Some(repository), Outcome::Succeeded, Some(diff)) => {
-            Some(apply::apply(diff, repository, &finished.base_moved).await)
+            Some(apply::apply(diff, repository, &finished).await)
         }
         _ => None,
     };

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
+use cofferdam_core::Redactor;
 use cofferdam_runner::{Dispatcher, Home, Node, NodeOptions};
 use cofferdam_sandbox::{Attachment, Backend, host, native};
 use cofferdam_store::Store;
@@ -27,6 +28,8 @@ async fn main() -> anyhow::Result<()> {
         home,
         attachment: Attachment::Detached,
         env: Arc::new(|name| std::env::var(name).ok()),
+        redactor: Redactor::default(),
+        without: Vec::new(),
     })?;
     let (stop, stopped) = watch::channel(false);
     let mut terminate = signal(SignalKind::terminate())?;

@@ -73,6 +73,7 @@ pub(crate) fn to_json(
     put("seal", json!(report.seal));
     put("usage", json!(usage));
     put("warnings", json!(report.warnings));
+    put("redacted", json!(report.has_redacted));
     put("duration_ms", json!(report.duration_ms));
     if let Some(applied) = applied {
         put("applied", json!(applied));
@@ -102,6 +103,7 @@ mod tests {
             transcript: None,
             warnings: vec!["the base moved: \x1b[2Ja.txt".to_owned()],
             base_moved: Vec::new(),
+            has_redacted: false,
             duration_ms: 4_210,
         }
     }
