@@ -46,6 +46,7 @@ echo "$s" > new.txt
 printf %s "$s" | base64 -w20 >> README.md
 printf %s "$s" | hex | tr -d ' ' > hex.txt
 : > "named-$s"
+printf '\0%s' "$s" > binary.bin
 "#;
 
 /// Every 16 bytes of every encoding, and what each is.
@@ -138,6 +139,7 @@ fn a_secret_in_twenty_encodings_leaves_no_byte() {
     let finished = fixture.run(&["--env", "MY_SECRET"], SCRIPT);
     assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
     assert_eq!(finished.json()["redacted"], true);
+    assert!(finished.diff().contains("GIT binary patch\n[redacted]\n"), "{}", finished.diff());
     assert!(finished.stderr.contains("the diff had secrets in it"), "{}", finished.stderr);
     assert_eq!(forbidden.files(&fixture.state()), []);
     forbidden.assert_not_in("run", &finished);
@@ -184,11 +186,13 @@ fn a_token_of_the_callers_that_an_agent_comes_across_is_redacted() {
     let mut fixture = Fixture::new();
     fixture.write("leaked.txt", format!("token: {SECRET}\n"));
     fixture.set_env("GITHUB_TOKEN", SECRET);
-    let finished = fixture.run(&[], "cat leaked.txt; base64 leaked.txt; exit 3");
-    assert_eq!(finished.outcome(), "failed/agent", "{}", finished.stderr);
     let forbidden = Forbidden::of(SECRET);
-    assert_eq!(forbidden.files(&fixture.state()), []);
-    forbidden.assert_not_in("run", &finished);
+    for mode in ["native", "host"] {
+        let finished = fixture.run(&["--mode", mode], "cat leaked.txt; base64 leaked.txt; exit 3");
+        assert_eq!(finished.outcome(), "failed/agent", "{}", finished.stderr);
+        assert_eq!(forbidden.files(&fixture.state()), []);
+        forbidden.assert_not_in(mode, &finished);
+    }
 }
 
 #[test]

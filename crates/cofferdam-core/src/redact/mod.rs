@@ -86,6 +86,12 @@ impl Redactor {
         if found.is_empty() { Cow::Borrowed(bytes) } else { Cow::Owned(cut_out(bytes, found)) }
     }
 
+    /// Whether it knows no secret at all.
+    #[must_use]
+    pub fn knows_nothing(&self) -> bool {
+        self.known.secrets.is_empty()
+    }
+
     /// Whether any known secret is in these bytes.
     #[must_use]
     pub fn finds(&self, bytes: &[u8]) -> bool {

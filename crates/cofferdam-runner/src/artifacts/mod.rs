@@ -5,6 +5,7 @@
 //! never lets git see the repository's own configuration.
 
 mod apply;
+mod binary_hunks;
 mod changes;
 mod collect;
 mod git_names;
