@@ -17,6 +17,7 @@ mod message;
 mod outcome;
 mod policy;
 mod protocol;
+mod redact;
 mod repo_url;
 mod retry;
 mod run;
@@ -42,6 +43,7 @@ pub use policy::{
 pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line,
 };
+pub use redact::{REDACTED, RedactedStream, Redactor, SHORTEST_SECRET, Secrets};
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
 pub use run::{AgentSetup, IllegalTransition, PromptSetup, RunRequest, RunState, Source, Transition};

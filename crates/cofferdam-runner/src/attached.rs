@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute};
 use crate::node::{Node, now_ms};
+use crate::redaction;
 
 /// How far an attempt is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub struct RunReport {
     /// Changed files that somebody else changed meanwhile. Their part of the diff starts from what that
     /// somebody wrote and not from what the agent saw, so applying it would undo their work.
     pub base_moved: Vec<String>,
+    /// Whether secrets were taken out of the diff: what is left of it is for reading alone.
+    pub has_redacted: bool,
     /// Wall clock from acceptance to the final state.
     pub duration_ms: u64,
 }
@@ -102,6 +105,7 @@ pub async fn run_attached(
         let claimed = claimed.ok_or_else(|| RunError::NotClaimable(run.clone()))?;
         let attempt = Attempt {
             node,
+            redactor: redaction::redactor_of(node, &claimed),
             claimed,
             entry: Entry::Claimed,
             retries: Retries::AsAsked,
@@ -166,6 +170,7 @@ pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
         transcript: last(crate::artifacts::TRANSCRIPT),
         warnings: summary.warnings,
         base_moved: summary.base_moved,
+        has_redacted: summary.has_redacted,
         duration_ms: record
             .finished_at_ms
             .unwrap_or(record.updated_at_ms)

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::attached::{Cancel, Progress};
 use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute};
 use crate::node::{Node, now_ms};
-use crate::recovery;
+use crate::{recovery, redaction};
 
 /// How often the queue is looked at, should a wake be lost.
 const POLL_EVERY: Duration = Duration::from_millis(500);
@@ -108,6 +108,7 @@ impl Dispatcher {
             let retries = Retries::AsAsked;
             let attempt = Attempt {
                 node: &node,
+                redactor: redaction::redactor_of(&node, &claimed),
                 claimed,
                 entry,
                 retries,

@@ -16,6 +16,7 @@ mod node;
 mod pristine_git;
 pub mod raw_path;
 pub mod recovery;
+mod redaction;
 pub mod workspace;
 
 pub use attached::{Cancel, Progress, RunError, RunReport, Stage, report, run_attached};

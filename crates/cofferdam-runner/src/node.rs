@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cofferdam_core::{Mode, NodeId, Vendor};
+use cofferdam_core::{Mode, NodeId, Redactor, Vendor};
 use cofferdam_sandbox::{Attachment, Backend};
 use cofferdam_store::{Store, WakeListener};
 use rustix::fs::{FlockOperation, flock};
@@ -41,6 +41,11 @@ pub struct NodeOptions {
     pub gate: Gate,
     /// Vendors of models for which there is a key.
     pub vendors: Vec<Vendor>,
+    /// Knows the caller's secrets. What an attempt may see is added for that attempt.
+    pub redactor: Redactor,
+    /// Protections that tests leave out, to show that they would be missed.
+    #[cfg(feature = "failpoints")]
+    pub without: Vec<String>,
 }
 
 /// Where the caller's programs are.
@@ -63,6 +68,9 @@ pub struct Node {
     pub(crate) caller: CallerPaths,
     pub(crate) gate: Gate,
     pub(crate) vendors: Vec<Vendor>,
+    pub(crate) redactor: Redactor,
+    #[cfg(feature = "failpoints")]
+    without: Vec<String>,
     /// Changes with every wake. A hint: whoever misses it polls.
     pub(crate) wakes: watch::Receiver<u64>,
     waking: Option<JoinHandle<()>>,
@@ -88,6 +96,9 @@ impl Node {
             caller: options.caller,
             gate: options.gate,
             vendors: options.vendors,
+            redactor: options.redactor,
+            #[cfg(feature = "failpoints")]
+            without: options.without,
             wakes,
             waking,
             _lock: lock,
@@ -116,6 +127,17 @@ impl Node {
     #[must_use]
     pub fn backend(&self, mode: Mode) -> Option<&dyn Backend> {
         self.backends.get(&mode).map(|backend| &**backend)
+    }
+
+    /// Whether a test has left this protection out.
+    pub(crate) fn is_without(&self, protection: &str) -> bool {
+        #[cfg(feature = "failpoints")]
+        return self.without.iter().any(|name| name == protection);
+        #[cfg(not(feature = "failpoints"))]
+        {
+            let _ = protection;
+            false
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::attached::{Cancel, Progress};
 use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute, has_created};
 use crate::node::{Node, forget_dead, is_alive, now_ms};
-use crate::workspace;
+use crate::{redaction, workspace};
 
 /// What a sweep found and did.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -76,6 +76,7 @@ pub(crate) async fn resume(node: &Node, claimed: Claimed, retries: Retries) -> R
     let mut nobody = |_: Progress| {};
     execute(Attempt {
         node,
+        redactor: redaction::redactor_of(node, &claimed),
         claimed,
         entry: Entry::Adopted,
         retries,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
-use cofferdam_core::NodeId;
+use cofferdam_core::{NodeId, Redactor};
 use cofferdam_runner::{BrokerService, Home, StoreLedger};
 use rustix::fs::{FlockOperation, flock};
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,7 +14,7 @@ use crate::caller::{Caller, now_ms, random_bits};
 use crate::failure::Failure;
 use crate::node::{BrokerSetup, open_store};
 use crate::secrets::CallerSecrets;
-use crate::{settings, terminal};
+use crate::{redaction, settings, terminal};
 
 /// Serves until nobody needs it.
 pub(crate) fn main(state: &Path, node: &str) -> ExitCode {
@@ -43,7 +43,7 @@ fn start(state: &Path, node: &str) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::internal("the runtime could not be started", &error))?;
-    runtime.block_on(serve(home, node, setup))
+    runtime.block_on(serve(home, node, setup, redaction::know(&caller)))
 }
 
 fn lock(home: &Home, node: &NodeId) -> std::io::Result<File> {
@@ -53,9 +53,9 @@ fn lock(home: &Home, node: &NodeId) -> std::io::Result<File> {
     Ok(lock)
 }
 
-async fn serve(home: Home, node: NodeId, setup: BrokerSetup) -> Result<(), Failure> {
+async fn serve(home: Home, node: NodeId, setup: BrokerSetup, redactor: Redactor) -> Result<(), Failure> {
     let store = open_store(&home).await?;
-    let ledger = StoreLedger::new(store.clone(), home.clone());
+    let ledger = StoreLedger::new(store.clone(), home.clone(), redactor);
     let service = BrokerService {
         broker: setup.start(&ledger),
         own: NodeId::new(now_ms(), random_bits()?),

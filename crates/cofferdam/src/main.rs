@@ -13,6 +13,7 @@ mod failure;
 mod node;
 mod patch;
 mod records;
+mod redaction;
 mod repository;
 mod roles;
 mod sanitize;
@@ -48,6 +49,7 @@ fn main() -> std::process::ExitCode {
 
 fn start(cli: Cli) -> Result<ExitCode, Failure> {
     let caller = Caller::of_this_process()?;
+    redaction::know(&caller);
     install_tracing(&caller);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -63,7 +65,7 @@ fn install_tracing(caller: &Caller) {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| redaction::RedactedStderr)
         .with_ansi(terminal::stderr_is_terminal())
         .init();
 }

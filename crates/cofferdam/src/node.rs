@@ -15,7 +15,7 @@ use crate::caller::{Caller, now_ms, random_bits};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::secrets::CallerSecrets;
-use crate::settings;
+use crate::{redaction, settings};
 
 /// Variables that say nothing private and that programs work badly without.
 const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
@@ -60,7 +60,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
     let on = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
     let store = open_store(home).await?;
     let vendors = broker.secrets.vendors();
-    let ledger = StoreLedger::new(store.clone(), home.clone());
+    let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));
     let gate = Gate::Own { broker: broker.start(&ledger), ledger };
     let paths = describe(caller);
     let node = Node::register(NodeOptions {
@@ -73,6 +73,9 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
         caller: CallerPaths { path: paths.path, home: paths.home },
         gate,
         vendors,
+        redactor: redaction::know(caller),
+        #[cfg(feature = "failpoints")]
+        without: without(),
     })
     .map_err(on("this process cannot be registered in the state folder"))?;
     recovery::sweep(&node)
@@ -95,14 +98,19 @@ fn backends(home: &Home, caller: &Caller) -> std::io::Result<Vec<Arc<dyn Backend
         binary: binary.clone(),
         caller: caller.clone(),
         #[cfg(feature = "failpoints")]
-        without: std::env::var("COFFERDAM_WITHOUT")
-            .map(|walls| walls.split(',').map(str::to_owned).collect())
-            .unwrap_or_default(),
+        without: without(),
     };
     Ok(vec![
         Arc::new(native::NativeBackend::new(native)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ])
+}
+
+/// What a test leaves out, to show that it would be missed.
+#[cfg(feature = "failpoints")]
+fn without() -> Vec<String> {
+    let named = std::env::var("COFFERDAM_WITHOUT").unwrap_or_default();
+    named.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 fn describe(caller: &Caller) -> native::Caller {

@@ -8,10 +8,11 @@ use std::io::{self, IsTerminal, Write};
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;
+use crate::redaction;
 
-/// Writes to stderr as it is.
+/// Writes to stderr, without secrets.
 pub(crate) fn write_stderr(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(redaction::redactor().text(text).as_bytes());
 }
 
 /// Writes data to stdout. A reader that has seen enough (`| head`) is no failure.
@@ -66,7 +67,7 @@ impl Notices {
     pub(crate) fn say(&self, text: &str) {
         let line = format!("cofferdam: {text}");
         match &self.bar {
-            Some(bar) if !bar.is_finished() => bar.println(line),
+            Some(bar) if !bar.is_finished() => bar.println(redaction::redactor().text(&line)),
             _ => write_stderr(&format!("{line}\n")),
         }
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cofferdam_core::{EventType, NewEvent, Policy, SandboxId};
+use cofferdam_core::{EventType, NewEvent, Policy, Redactor, SandboxId};
 use cofferdam_sandbox::{Backend, CreateError, OpenError, Sandbox, Tool, ToolAccess, ToolFolder};
 use cofferdam_store::{Claimed, Left, NewArtifact, failpoint};
 use rustix::fs::{Mode, OFlags};
@@ -15,9 +15,11 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::job::{CollectJob, Collected, Written};
+use super::redact_patch::redact_patch;
 use super::transcript;
 use crate::node::Node;
 use crate::raw_path::RawPath;
+use crate::redaction::redact_data;
 use crate::workspace::Handover;
 
 /// The name of the patch among a run's artifacts.
@@ -57,6 +59,7 @@ pub enum KeepError {
 /// What was kept.
 pub(crate) struct Kept {
     collected: Collected,
+    has_redacted: bool,
     artifacts: Vec<NewArtifact>,
 }
 
@@ -83,15 +86,21 @@ impl Kept {
             "base_moved_count": self.collected.base_moved_count,
             "ignored_count": ignored_count,
             "patch_bytes": patch_bytes,
+            "redacted": self.has_redacted,
         });
         NewEvent::new(now_ms, EventType::Log, data)
     }
 }
 
+/// What people are told of a diff that had a secret in it.
+const REDACTED_DIFF: &str =
+    "the diff had secrets in it, which were taken out: as it is, it cannot be applied";
+
 /// Collects and keeps everything. Doing it again, after a crash, gives the same.
 pub(crate) async fn keep(
     node: &Node,
     claimed: &Claimed,
+    redactor: &Redactor,
     backend: &dyn Backend,
     sandbox: &dyn Sandbox,
     handover: &Handover,
@@ -101,7 +110,7 @@ pub(crate) async fn keep(
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
 
     let transcript = folder.join("transcript.log");
-    transcript::write(sandbox.attach().await?.stdout, &transcript).await?;
+    transcript::write(sandbox.attach().await?.stdout, &transcript, redactor).await?;
     failpoint("runner.transcript");
 
     open_to_owner(sandbox.layers().written())?;
@@ -109,25 +118,28 @@ pub(crate) async fn keep(
     let git = find_git((node.env)("PATH").as_deref());
     let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
     let diff = folder.join("diff.patch");
-    let collected = if is_untouched(&job)? {
+    let (collected, has_redacted) = if is_untouched(&job)? {
         File::create(&diff)?;
-        Collected::default()
+        (Collected::default(), false)
     } else {
         run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
-        copy_answer(&scratch, CollectJob::PATCH, &diff)?;
-        serde_json::from_slice(&read_answer(&scratch, CollectJob::ANSWER)?)
-            .map_err(|error| KeepError::Collector(error.to_string()))?
+        take_answer(&scratch, &diff, redactor)?
     };
     failpoint("runner.diff");
     let summary = folder.join("summary.json");
-    let content = json!({ "collected": collected, "warnings": warnings_of(&collected, &handover.warnings) });
+    let mut warnings = warnings_of(&collected, &handover.warnings);
+    if has_redacted {
+        warnings.push(REDACTED_DIFF.to_owned());
+    }
+    warnings.iter_mut().for_each(|warning| redactor.string(warning));
+    let content = json!({ "collected": collected, "redacted": has_redacted, "warnings": warnings });
     fs::write(&summary, content.to_string())?;
     failpoint("runner.summary");
 
     let files = [(TRANSCRIPT, transcript), (DIFF, diff), (SUMMARY, summary)];
     let kept = tokio::task::spawn_blocking(move || make_durable(&folder, files));
     let artifacts = kept.await.unwrap_or_else(|panic| Err(io::Error::other(panic)))?;
-    Ok(Kept { collected, artifacts })
+    Ok(Kept { collected, has_redacted, artifacts })
 }
 
 /// What a person should know about a diff.
@@ -135,6 +147,8 @@ pub(crate) async fn keep(
 pub(crate) struct Summary {
     pub(crate) warnings: Vec<String>,
     pub(crate) base_moved: Vec<String>,
+    /// Whether secrets were taken out of it.
+    pub(crate) has_redacted: bool,
 }
 
 /// Reads the summary that was kept with a diff.
@@ -143,7 +157,11 @@ pub(crate) fn read_summary(summary: Option<&Path>) -> Summary {
     let content = summary.and_then(|path| fs::read(path).ok()).unwrap_or_default();
     let content: serde_json::Value = serde_json::from_slice(&content).unwrap_or_default();
     let texts = |value: &serde_json::Value| serde_json::from_value(value.clone()).unwrap_or_default();
-    Summary { warnings: texts(&content["warnings"]), base_moved: texts(&content["collected"]["base_moved"]) }
+    Summary {
+        warnings: texts(&content["warnings"]),
+        base_moved: texts(&content["collected"]["base_moved"]),
+        has_redacted: content["redacted"].as_bool().unwrap_or(false),
+    }
 }
 
 fn warnings_of(collected: &Collected, prepared: &[String]) -> Vec<String> {
@@ -291,10 +309,14 @@ fn read_answer(scratch: &Path, name: &str) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-fn copy_answer(scratch: &Path, name: &str, target: &Path) -> io::Result<()> {
-    let mut from = open_answer(scratch, name)?;
-    let mut to = File::create(target)?;
-    io::copy(&mut from, &mut to).map(drop)
+/// Takes over what the collector found, without secrets, and says whether there were any.
+fn take_answer(scratch: &Path, diff: &Path, redactor: &Redactor) -> Result<(Collected, bool), KeepError> {
+    let patch = open_answer(scratch, CollectJob::PATCH)?;
+    let patch_has = redact_patch(patch, &mut File::create(diff)?, redactor)?;
+    let collected: Collected = serde_json::from_slice(&read_answer(scratch, CollectJob::ANSWER)?)
+        .map_err(|error| KeepError::Collector(error.to_string()))?;
+    let (collected, names_have) = redact_data(redactor, &collected)?;
+    Ok((Collected { patch_bytes: diff.metadata()?.len(), ..collected }, patch_has || names_have))
 }
 
 /// Puts the files on the disk for good, all at once, since each alone costs as much as all together. Only then

@@ -5,6 +5,7 @@
 //! never lets git see the repository's own configuration.
 
 mod apply;
+mod binary_hunks;
 mod changes;
 mod collect;
 mod git_names;
@@ -13,6 +14,7 @@ mod job;
 mod keep;
 mod layers;
 mod patch;
+mod redact_patch;
 mod transcript;
 
 pub use apply::{Applied, ApplyError, apply};

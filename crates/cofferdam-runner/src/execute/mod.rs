@@ -11,8 +11,8 @@ mod way_out;
 use std::sync::Arc;
 
 use cofferdam_core::{
-    Decision, Event, EventType, Evidence, FailureClass, NewEvent, Outcome, RunState, SandboxId, conclude,
-    decide, with_causes,
+    Decision, Event, EventType, Evidence, FailureClass, NewEvent, Outcome, Redactor, RunState, SandboxId,
+    conclude, decide, with_causes,
 };
 use cofferdam_sandbox::Backend;
 use cofferdam_store::{Claimed, Left, Letter, failpoint};
@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use crate::attached::{Cancel, Progress, Stage};
 use crate::node::{Node, now_ms};
-use crate::{artifacts, workspace};
+use crate::{artifacts, redaction, workspace};
 use begin::begin;
 pub(crate) use begin::has_created;
 use keeper::Keeper;
@@ -59,6 +59,8 @@ pub(crate) struct After {
 /// What one attempt works with.
 pub(crate) struct Attempt<'a> {
     pub(crate) node: &'a Node,
+    /// Whatever is recorded goes through it.
+    pub(crate) redactor: Redactor,
     pub(crate) claimed: Claimed,
     pub(crate) entry: Entry,
     pub(crate) retries: Retries,
@@ -81,6 +83,7 @@ pub(crate) async fn execute(mut attempt: Attempt<'_>) -> Result<After, ExecuteEr
         Err(Stop::Outcome(outcome)) => *outcome,
         Err(Stop::Store(error)) => return Err(error.into()),
     };
+    let outcome = redaction::redact_outcome(&attempt.redactor, outcome);
     keeper.still_ours()?;
     let after = finish(&mut attempt, &outcome, left).await?;
     destroy(&mut attempt).await;
@@ -100,7 +103,15 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
         None => conclude_with(attempt.node, &attempt.claimed, &ended, timeout_ms).await?,
     };
     attempt.stage(Stage::Collecting);
-    match artifacts::keep(attempt.node, &attempt.claimed, &*backend, &*begun.sandbox, &begun.handover).await {
+    let kept = artifacts::keep(
+        attempt.node,
+        &attempt.claimed,
+        &attempt.redactor,
+        &*backend,
+        &*begun.sandbox,
+        &begun.handover,
+    );
+    match kept.await {
         Ok(kept) => {
             failpoint("runner.artifacts");
             *left = kept.left(now_ms());
@@ -140,6 +151,7 @@ async fn conclude_with(
 
 async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome, mut left: Left) -> Result<After, ExecuteError> {
     left.events.splice(0..0, std::mem::take(&mut attempt.held));
+    redaction::redact_events(&attempt.redactor, &mut left.events);
     let Claimed { request, attempt: tried, lease } = &attempt.claimed;
     let now = now_ms();
     let decision = match (decide(outcome, tried.number, &request.retry), attempt.retries) {
@@ -214,7 +226,11 @@ impl Attempt<'_> {
     }
 
     fn stage(&mut self, stage: Stage) {
-        (self.watch)(Progress::Stage(stage));
+        (self.watch)(Progress::Stage(match stage {
+            // The words of a git server, which may repeat the address with its password.
+            Stage::Preparing(text) => Stage::Preparing(self.redactor.text(&text).into_owned()),
+            stage @ (Stage::Sealing | Stage::Running | Stage::Collecting) => stage,
+        }));
     }
 
     fn tell(&mut self, events: Vec<Event>) {
@@ -225,10 +241,11 @@ impl Attempt<'_> {
         let _ = cofferdam_store::wake_all(&self.node.home.nodes());
     }
 
-    /// Events after those that wait.
+    /// Events after those that wait, without secrets.
     fn with_held(&mut self, events: Vec<NewEvent>) -> Vec<NewEvent> {
         let mut all = std::mem::take(&mut self.held);
         all.extend(events);
+        redaction::redact_events(&self.redactor, &mut all);
         all
     }
 

@@ -22,6 +22,7 @@ use super::{Attempt, Stop};
 use crate::attached::{Cancel, Stage};
 use crate::egress::Granted;
 use crate::node::now_ms;
+use crate::redaction;
 use crate::workspace::Handover;
 
 /// How long a worker has, beyond the agent's grace, before the sandbox is killed.
@@ -64,6 +65,7 @@ pub(super) async fn supervise(
     begun: &Begun,
 ) -> Result<Ended, Stop> {
     let Process { stdin, stdout } = begun.sandbox.attach().await?;
+    redaction::remember(attempt.node, &attempt.claimed)?;
     let job = job(attempt, backend, begun);
     let mut supervised = Supervised {
         sandbox: &*begun.sandbox,
@@ -242,7 +244,8 @@ impl Supervised<'_> {
         let data = json!({ "seal": seal, "breaches": breaches });
         let sealed = NewEvent::new(now_ms(), EventType::SandboxSealed, data);
         let events = attempt.with_held(vec![NewEvent { worker_seq: Some(seq), ..sealed }]);
-        let stored = attempt.node.store.record_seal(&attempt.claimed.lease, &seal, &events).await?;
+        let recorded = redaction::redact_seal(&attempt.redactor, &seal);
+        let stored = attempt.node.store.record_seal(&attempt.claimed.lease, &recorded, &events).await?;
         attempt.tell(stored);
         if breaches.is_empty() {
             attempt.stage(Stage::Running);

@@ -120,7 +120,7 @@ impl Error {
     }
 
     /// A failure to write something of ours.
-    pub(super) fn writing(path: &Path, source: io::Error) -> Self {
+    pub(crate) fn writing(path: &Path, source: io::Error) -> Self {
         if is_disk_full(&source) {
             return Self::DiskFull { path: path.to_owned() };
         }

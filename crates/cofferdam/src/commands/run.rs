@@ -23,13 +23,14 @@ use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::node::BrokerSetup;
 use crate::secrets::CallerSecrets;
-use crate::{node, patch, sanitize, settings, signals, terminal};
+use crate::{node, patch, redaction, sanitize, settings, signals, terminal};
 
 /// Runs it, and shows what came of it.
 pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let settings = settings::read(caller)?;
     let secrets = CallerSecrets::of(caller)?;
     let accepted = request_from(args, new_run_id()?, caller, &settings, &secrets.vendors())?;
+    redaction::refuse_in(&accepted.request.agent)?;
     let output = args.output.as_ref().map(|path| caller.resolve(path));
     if let Some(folder) = output.as_deref().and_then(|path| path.parent())
         && !folder.is_dir()
@@ -57,7 +58,7 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     let mut code = ExitCode::from(&finished.outcome);
     let applied = match (&accepted.apply_to, &finished.outcome, &finished.diff) {
         (Some(repository), Outcome::Succeeded, Some(diff)) => {
-            Some(apply::apply(diff, repository, &finished.base_moved).await)
+            Some(apply::apply(diff, repository, &finished).await)
         }
         _ => None,
     };

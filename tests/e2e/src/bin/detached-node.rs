@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use cofferdam_core::Vendor;
+use cofferdam_core::{Redactor, Vendor};
 use cofferdam_runner::{BrokerProcess, CallerPaths, Dispatcher, Gate, Home, Node, NodeOptions};
 use cofferdam_sandbox::{Attachment, Backend, host, native};
 use cofferdam_store::Store;
@@ -35,6 +35,8 @@ async fn main() -> anyhow::Result<()> {
         caller: CallerPaths { path: search_path(), home: std::env::var_os("HOME").map(PathBuf::from) },
         gate: Gate::Apart(BrokerProcess::new(broker)),
         vendors: vendors(),
+        redactor: Redactor::default(),
+        without: Vec::new(),
     })?;
     let (stop, stopped) = watch::channel(false);
     let mut terminate = signal(SignalKind::terminate())?;

@@ -72,6 +72,7 @@ pub(crate) fn to_json(report: &RunReport, tally: &Tally, applied: Option<bool>) 
     put("usage", json!(tally.usage()));
     put("refused", json!(tally.refused()));
     put("warnings", json!(report.warnings));
+    put("redacted", json!(report.has_redacted));
     put("duration_ms", json!(report.duration_ms));
     if let Some(applied) = applied {
         put("applied", json!(applied));
@@ -101,6 +102,7 @@ mod tests {
             transcript: None,
             warnings: vec!["the base moved: \x1b[2Ja.txt".to_owned()],
             base_moved: Vec::new(),
+            has_redacted: false,
             duration_ms: 4_210,
         }
     }
