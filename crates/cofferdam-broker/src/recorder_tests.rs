@@ -1,10 +1,9 @@
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use async_trait::async_trait;
-use cofferdam_core::{RunId, Spent};
+use cofferdam_core::RunId;
 
 use super::*;
-use crate::ledger::{CallBegun, CallEnded, CallId, LedgerError};
+use crate::test_ledger::TestLedger;
 
 fn refusal(reason: &str) -> Refusal {
     Refusal::forbidden(reason)
@@ -12,7 +11,7 @@ fn refusal(reason: &str) -> Refusal {
 
 fn recorder() -> Recorder {
     let attempt = AttemptRef { run: RunId::new(1, 2), number: 1 };
-    Recorder::new(attempt, Arc::new(crate::test_ledger::NoLedger))
+    Recorder::new(attempt, Arc::new(TestLedger::default()))
 }
 
 #[test]
@@ -65,43 +64,10 @@ fn a_target_that_an_agent_made_up_is_cut() {
     assert!(events[0].data.to_string().len() < 1000);
 }
 
-/// Fails the first time, and keeps what it is given then.
-#[derive(Default)]
-struct Moody {
-    calls: AtomicUsize,
-    written: Mutex<Vec<NewEvent>>,
-}
-
-#[async_trait]
-impl Ledger for Moody {
-    async fn record(&self, _: &AttemptRef, events: Vec<NewEvent>) -> Result<(), LedgerError> {
-        if self.calls.fetch_add(1, Ordering::SeqCst) == 0 {
-            return Err(LedgerError("not now".to_owned()));
-        }
-        self.written.lock().unwrap().extend(events);
-        Ok(())
-    }
-
-    async fn spent(&self, _: &RunId) -> Result<Spent, LedgerError> {
-        Ok(Spent::default())
-    }
-
-    async fn begin_call(&self, _: &AttemptRef, _: CallBegun) -> Result<CallId, LedgerError> {
-        Ok(CallId(1))
-    }
-
-    async fn end_call(&self, _: &AttemptRef, _: CallId, _: CallEnded) -> Result<(), LedgerError> {
-        Ok(())
-    }
-
-    async fn budget_exceeded(&self, _: &AttemptRef, _: &str) -> Result<(), LedgerError> {
-        Ok(())
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn what_the_ledger_did_not_take_is_offered_again() {
-    let ledger = Arc::new(Moody::default());
+    let ledger = Arc::new(TestLedger::default());
+    ledger.failures.store(1, Ordering::SeqCst);
     let attempt = AttemptRef { run: RunId::new(1, 2), number: 1 };
     let recorder = Arc::new(Recorder::new(attempt, ledger.clone()));
     let running = tokio::spawn({
@@ -112,7 +78,7 @@ async fn what_the_ledger_did_not_take_is_offered_again() {
     tokio::time::sleep(MERGE_TIME / 2).await;
     recorder.refused(Kind::Connect, "b.com:443", &refusal("no"));
     recorder.finish(running).await;
-    let written = ledger.written.lock().unwrap();
+    let written = ledger.events.lock().unwrap();
     let targets: Vec<_> = written.iter().map(|event| event.data["target"].as_str().unwrap()).collect();
     assert_eq!(targets, ["a.com:443", "b.com:443"]);
 }

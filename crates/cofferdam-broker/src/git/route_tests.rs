@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use cofferdam_core::{AttemptRef, RunId, Vendor};
+use cofferdam_core::{AttemptRef, EventType, RunId, Vendor};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
@@ -12,7 +12,7 @@ use crate::git::test_host::TestHost;
 use crate::options::{Bounds, GitCredential, PriceTable, Secrets, Upstream};
 use crate::recorder::Recorder;
 use crate::rules::Rules;
-use crate::test_ledger::NoLedger;
+use crate::test_ledger::TestLedger;
 
 /// `x-access-token:a-token-of-ours`.
 const AUTHORIZATION: &str = "Basic eC1hY2Nlc3MtdG9rZW46YS10b2tlbi1vZi1vdXJz";
@@ -34,6 +34,8 @@ struct Fixture {
     folder: tempfile::TempDir,
     host: TestHost,
     gateway: String,
+    gate: Arc<Gate>,
+    ledger: Arc<TestLedger>,
 }
 
 impl Fixture {
@@ -48,11 +50,12 @@ impl Fixture {
             make_repository(&root.join(name)).await;
         }
         let host = TestHost::start(&root, AUTHORIZATION).await;
-        let gate = gate(&host, path, push);
+        let ledger = Arc::new(TestLedger::default());
+        let gate = gate(&host, path, push, Arc::clone(&ledger));
         let socket = UnixListener::bind(folder.path().join("egress.sock")).unwrap();
-        tokio::spawn(accept(gate, socket, Behind::Gateway, Arc::new(Semaphore::new(64))));
+        tokio::spawn(accept(Arc::clone(&gate), socket, Behind::Gateway, Arc::new(Semaphore::new(64))));
         let gateway = relay(folder.path().join("egress.sock")).await;
-        Self { folder, host, gateway }
+        Self { folder, host, gateway, gate, ledger }
     }
 
     fn url(&self, path: &str) -> String {
@@ -79,13 +82,24 @@ impl Fixture {
         succeeds(&self.git("work", &["commit", "-q", "-m", "new"]).await);
     }
 
+    /// Whether something of the repository was refused for this reason, as its events tell.
+    async fn wrote_refusal(&self, reason: &str) -> bool {
+        self.gate.recorder.finish(tokio::spawn(async {})).await;
+        let events = self.ledger.events.lock().unwrap();
+        events.iter().any(|event| {
+            event.event_type == EventType::EgressRefused
+                && event.data["kind"] == "git"
+                && event.data["reason"].as_str().is_some_and(|text| text.contains(reason))
+        })
+    }
+
     async fn branches(&self) -> String {
         let output = self.git("root/team/app.git", &["branch", "--format=%(refname:short)"]).await;
         String::from_utf8(output.stdout).unwrap()
     }
 }
 
-fn gate(host: &TestHost, path: &str, push: Option<&str>) -> Arc<Gate> {
+fn gate(host: &TestHost, path: &str, push: Option<&str>, ledger: Arc<TestLedger>) -> Arc<Gate> {
     let options = Arc::new(Options {
         secrets: Arc::new(Token),
         name_servers: vec![],
@@ -106,7 +120,7 @@ fn gate(host: &TestHost, path: &str, push: Option<&str>) -> Arc<Gate> {
         proxies: true,
         model: None,
         git: Some(route),
-        recorder: Recorder::new(attempt, Arc::new(NoLedger)),
+        recorder: Recorder::new(attempt, ledger),
     })
 }
 
@@ -198,6 +212,7 @@ async fn another_branch_is_refused_in_words_that_git_shows() {
         fails_with(&output, "this run may push refs/heads/work and not refs/heads/evil");
         fails_with(&fixture.git("work", &["push", "origin", "evil:refs/tags/work"]).await, "remote rejected");
         assert_eq!(fixture.branches().await, "main\n");
+        assert!(fixture.wrote_refusal("refs/heads/evil").await);
     }
 }
 
@@ -214,6 +229,7 @@ async fn a_run_that_may_not_push_is_told_what_to_type() {
     let fixture = Fixture::new(None).await;
     fixture.clone_and_commit("work", 10).await;
     fails_with(&fixture.git("work", &["push", "origin", "work"]).await, "--push BRANCH");
+    assert!(fixture.wrote_refusal("may not push").await);
 }
 
 #[tokio::test]
@@ -221,6 +237,7 @@ async fn another_repository_of_the_same_host_is_refused() {
     let fixture = Fixture::new(None).await;
     let output = fixture.git(".", &["clone", "-q", &fixture.url("/team/other.git"), "other"]).await;
     fails_with(&output, "only fetch and push of");
+    assert!(fixture.wrote_refusal("only fetch and push of").await);
     assert!(fixture.host.seen.lock().unwrap().is_empty());
 }
 
