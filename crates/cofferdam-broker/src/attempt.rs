@@ -24,7 +24,7 @@ pub(crate) struct Attempt {
     gate: Arc<Gate>,
     sockets: Vec<SocketPath>,
     listeners: Mutex<JoinSet<()>>,
-    recording: JoinHandle<()>,
+    recording: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Attempt {
@@ -76,7 +76,7 @@ impl Attempt {
             let gate = Arc::clone(&gate);
             async move { gate.recorder.run().await }
         });
-        Ok(Self { gate, sockets, listeners: Mutex::new(listeners), recording })
+        Ok(Self { gate, sockets, listeners: Mutex::new(listeners), recording: Mutex::new(Some(recording)) })
     }
 
     /// Replaces what is allowed beyond the grant.
@@ -95,14 +95,21 @@ impl Attempt {
         if let Some(model) = &self.gate.model {
             model.settle().await;
         }
-        self.recording.abort();
-        self.gate.recorder.finish().await;
+        if let Some(recording) = self.take_recording() {
+            self.gate.recorder.finish(recording).await;
+        }
+    }
+
+    fn take_recording(&self) -> Option<JoinHandle<()>> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        self.recording.abort();
+        if let Some(recording) = self.take_recording() {
+            recording.abort();
+        }
     }
 }
 

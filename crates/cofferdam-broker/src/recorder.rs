@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cofferdam_core::{AttemptRef, EventType, NewEvent};
 use serde_json::json;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
@@ -42,11 +43,14 @@ pub(crate) struct Recorder {
     ledger: Arc<dyn Ledger>,
     state: Mutex<State>,
     wake: Notify,
+    stop: Notify,
 }
 
 #[derive(Default)]
 struct State {
     waiting: HashMap<Decision, Seen>,
+    /// Events that the ledger did not take; never more than an attempt has.
+    unwritten: Vec<NewEvent>,
     /// Decisions that did not fit.
     dropped: u64,
     written: usize,
@@ -69,7 +73,7 @@ struct Seen {
 impl Recorder {
     /// A recorder for an attempt. Nothing is written until [`Self::run`] is.
     pub(crate) fn new(attempt: AttemptRef, ledger: Arc<dyn Ledger>) -> Self {
-        Self { attempt, ledger, state: Mutex::default(), wake: Notify::new() }
+        Self { attempt, ledger, state: Mutex::default(), wake: Notify::new(), stop: Notify::new() }
     }
 
     /// A connection was opened.
@@ -84,20 +88,35 @@ impl Recorder {
         self.note(Decision { kind, target: cut(target), address: None, refusal });
     }
 
-    /// Writes decisions down for as long as it is polled.
+    /// Writes decisions down until it is stopped.
     pub(crate) async fn run(&self) {
         loop {
-            self.wake.notified().await;
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = self.stop.notified() => return,
+            }
             self.flush().await;
             // The first of a kind is written at once; what comes in the next moment is merged.
-            tokio::time::sleep(MERGE_TIME).await;
+            tokio::select! {
+                () = tokio::time::sleep(MERGE_TIME) => {}
+                () = self.stop.notified() => return,
+            }
         }
     }
 
-    /// Writes what is waiting, and gives up after a while.
-    pub(crate) async fn finish(&self) {
-        if tokio::time::timeout(CLOSE_TIME, self.flush()).await.is_err() {
-            tracing::warn!(run.id = %self.attempt.run, "the broker's last decisions could not be written in time");
+    /// Stops [`Self::run`], which is never cut while it writes, and writes what is left. Gives up after a
+    /// while.
+    pub(crate) async fn finish(&self, running: JoinHandle<()>) {
+        self.stop.notify_one();
+        let abort = running.abort_handle();
+        let finished = tokio::time::timeout(CLOSE_TIME, async {
+            // It panics with the ledger; what is left is written all the same.
+            let _ = running.await;
+            self.flush().await;
+        });
+        if finished.await.is_err() {
+            abort.abort();
+            tracing::warn!(run.id = %self.attempt.run, "the broker's last decisions were not written in time");
         }
     }
 
@@ -119,8 +138,10 @@ impl Recorder {
         if events.is_empty() {
             return;
         }
-        if let Err(error) = self.ledger.record(&self.attempt, events).await {
+        if let Err(error) = self.ledger.record(&self.attempt, events.clone()).await {
             tracing::warn!(run.id = %self.attempt.run, %error, "failed to write the broker's decisions down");
+            self.state().unwritten = events;
+            self.wake.notify_one();
         }
     }
 
@@ -131,17 +152,18 @@ impl Recorder {
 
 impl State {
     fn take_events(&mut self) -> Vec<NewEvent> {
+        let mut events = std::mem::take(&mut self.unwritten);
         let mut waiting: Vec<_> = std::mem::take(&mut self.waiting).into_iter().collect();
         waiting.sort_by_key(|(_, seen)| seen.first_ms);
         let lost = std::mem::take(&mut self.dropped);
         let room = MAX_EVENTS.saturating_sub(self.written);
         if room == 0 {
-            return Vec::new();
+            return events;
         }
         let is_last = waiting.len() >= room;
         waiting.truncate(room);
-        let mut events: Vec<_> = waiting.into_iter().map(|(decision, seen)| decision.event(seen)).collect();
-        self.written += events.len();
+        self.written += waiting.len();
+        events.extend(waiting.into_iter().map(|(decision, seen)| decision.event(seen)));
         if lost > 0 {
             events
                 .push(not_written(&format!("{lost} more decisions came too fast to be written down"), lost));

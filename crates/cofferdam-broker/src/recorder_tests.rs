@@ -1,12 +1,17 @@
+use std::sync::atomic::Ordering;
+
+use cofferdam_core::RunId;
+
 use super::*;
+use crate::test_ledger::TestLedger;
 
 fn refusal(reason: &str) -> Refusal {
     Refusal::forbidden(reason)
 }
 
 fn recorder() -> Recorder {
-    let attempt = AttemptRef { run: cofferdam_core::RunId::new(1, 2), number: 1 };
-    Recorder::new(attempt, Arc::new(crate::test_ledger::NoLedger))
+    let attempt = AttemptRef { run: RunId::new(1, 2), number: 1 };
+    Recorder::new(attempt, Arc::new(TestLedger::default()))
 }
 
 #[test]
@@ -57,4 +62,23 @@ fn a_target_that_an_agent_made_up_is_cut() {
     recorder.refused(Kind::Connect, &"a".repeat(60_000), &refusal(&"b".repeat(60_000)));
     let events = recorder.state().take_events();
     assert!(events[0].data.to_string().len() < 1000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_ledger_did_not_take_is_offered_again() {
+    let ledger = Arc::new(TestLedger::default());
+    ledger.failures.store(1, Ordering::SeqCst);
+    let attempt = AttemptRef { run: RunId::new(1, 2), number: 1 };
+    let recorder = Arc::new(Recorder::new(attempt, ledger.clone()));
+    let running = tokio::spawn({
+        let recorder = Arc::clone(&recorder);
+        async move { recorder.run().await }
+    });
+    recorder.refused(Kind::Connect, "a.com:443", &refusal("no"));
+    tokio::time::sleep(MERGE_TIME / 2).await;
+    recorder.refused(Kind::Connect, "b.com:443", &refusal("no"));
+    recorder.finish(running).await;
+    let written = ledger.events.lock().unwrap();
+    let targets: Vec<_> = written.iter().map(|event| event.data["target"].as_str().unwrap()).collect();
+    assert_eq!(targets, ["a.com:443", "b.com:443"]);
 }

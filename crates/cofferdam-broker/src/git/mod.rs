@@ -4,5 +4,7 @@
 mod path;
 mod push;
 mod route;
+#[cfg(test)]
+mod test_host;
 
 pub(crate) use route::Route;

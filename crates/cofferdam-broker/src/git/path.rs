@@ -7,6 +7,9 @@ use http::{Method, Uri};
 /// The port of `https://`.
 const HTTPS_PORT: u16 = 443;
 
+/// The longest path of a repository.
+const MAX_PATH: usize = 2048;
+
 /// Where the repository is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repository {
@@ -62,8 +65,8 @@ impl Repository {
         let path = format!("/{}", path.trim_end_matches('/'));
         let plain = |segment: &str| !segment.is_empty() && segment != "." && segment != "..";
         let visible = path.bytes().all(|b| b.is_ascii_graphic() && !b"?#\\\"<>^`{|}".contains(&b));
-        if !visible || !path[1..].split('/').all(plain) {
-            return Err("its path has to be made of plain, non-empty segments".to_owned());
+        if !visible || path.len() > MAX_PATH || !path[1..].split('/').all(plain) {
+            return Err("its path has to be short and made of plain, non-empty segments".to_owned());
         }
         Ok(Self { host, path })
     }

@@ -75,5 +75,18 @@ fn an_address_that_is_not_plain_https_is_not_served() {
     ] {
         assert!(repository(url).is_err(), "{url}");
     }
+    assert!(repository(&format!("https://host/{}", "a".repeat(70_000))).is_err());
     assert_eq!(repository("HTTPS://Host:8443/a/b.git/").unwrap().path, "/a/b.git");
+}
+
+#[test]
+fn every_path_that_is_taken_is_part_of_an_address() {
+    for byte in 0..=255 {
+        let text = format!("https://host/a{}b", char::from(byte));
+        let Ok(url) = RepoUrl::parse(&text, LocalUrls::Allow) else { continue };
+        if let Ok(repository) = Repository::parse(&url) {
+            let uri: Uri = format!("https://host{}/git-upload-pack", repository.path).parse().unwrap();
+            assert_eq!(uri.path(), format!("{}/git-upload-pack", repository.path));
+        }
+    }
 }

@@ -17,6 +17,7 @@ pub(super) struct Commands {
     /// The references it changes, in order.
     refs: Vec<String>,
     deletes: bool,
+    options: bool,
     side_band: bool,
     report: bool,
 }
@@ -32,7 +33,8 @@ pub(super) enum PushFault {
 
 /// Reads the commands, if all of them are there.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<Commands>, PushFault> {
-    let mut commands = Commands { refs: Vec::new(), deletes: false, side_band: false, report: false };
+    let mut commands =
+        Commands { refs: Vec::new(), deletes: false, options: false, side_band: false, report: false };
     let mut rest = bytes;
     loop {
         let Some((length, after)) = rest.split_first_chunk::<4>() else { return partial(bytes) };
@@ -62,18 +64,19 @@ fn hexadecimal(digits: &[u8; 4]) -> Result<usize, PushFault> {
 
 impl Commands {
     fn add(&mut self, line: &[u8]) -> Result<(), PushFault> {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
         let (command, capabilities) = match line.iter().position(|&b| b == 0) {
             Some(end) => (&line[..end], &line[end + 1..]),
             None => (line, [].as_slice()),
         };
         let text = |bytes| std::str::from_utf8(bytes).map_err(|_| PushFault::Malformed("a line is no text"));
         for capability in text(capabilities)?.split_ascii_whitespace() {
+            // Some hosts take orders by push options: open a merge request, merge it once it is green.
+            self.options |= capability == "push-options";
             self.side_band |= capability == "side-band-64k";
             self.report |= capability == "report-status" || capability == "report-status-v2";
         }
-        let command = text(command)?;
-        let command = command.strip_suffix('\n').unwrap_or(command);
-        let parts: Vec<&str> = command.splitn(3, ' ').collect();
+        let parts: Vec<&str> = text(command)?.splitn(3, ' ').collect();
         match parts[..] {
             ["shallow", id] if is_id(id) => {}
             [old, new, name] if is_id(old) && is_id(new) => {
@@ -94,6 +97,7 @@ impl Commands {
                 let other: String = other.chars().take(100).flat_map(char::escape_default).collect();
                 Some(format!("this run may push {wanted} and not {other}"))
             }
+            None if self.options => Some("this run may not push with options".to_owned()),
             None if self.deletes => Some(format!("this run may not delete {wanted}")),
             None => None,
         }

@@ -43,6 +43,8 @@ fn anything_else_is_refused() {
         format!("{OLD} {NEW} HEAD"),
         format!("{OLD} {NEW} refs/heads/../heads/work"),
         format!("{OLD} {ZERO} refs/heads/work"),
+        format!("{OLD} {NEW} refs/heads/work\0 report-status push-options"),
+        format!("{OLD} {NEW} refs/heads/work\n\0 report-status"),
     ] {
         assert!(fault(&[&line]).is_some(), "{line:?}");
         assert!(fault(&[&good, &line]).is_some(), "{line:?} as the second");

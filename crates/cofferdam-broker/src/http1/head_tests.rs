@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 fn outcome(head: &str) -> Result<Framing, HeadFault> {
@@ -73,5 +75,17 @@ fn a_head_that_is_not_whole_has_no_end() {
         ["", "GET", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: a\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r"]
     {
         assert_eq!(end(head.as_bytes()), Ok(None), "{head:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_the_check_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let head = [b"GET / HTTP/1.1\r\n".as_slice(), &bytes, b"\r\n\r\n"].concat();
+        for head in [&head, &bytes] {
+            if let Ok(Some(end)) = end(head) {
+                let _ = check(&head[..end]);
+            }
+        }
     }
 }

@@ -88,7 +88,7 @@ async fn a_flood_of_connections_is_turned_away_and_hurts_nobody_else() {
 
 #[tokio::test]
 async fn a_reader_that_takes_nothing_is_cut_and_hurts_nobody_else() {
-    let bounds = Bounds { idle_time: Duration::from_millis(200), ..Bounds::default() };
+    let bounds = Bounds { idle_time: Duration::from_secs(1), ..Bounds::default() };
     let fixture = Fixture::with_bounds(bounds).await;
     let (source, web) = (endless().await.to_string(), Web::start(OK).await);
     let at = web.address.to_string();
@@ -126,7 +126,7 @@ async fn wait_for_hangup(stream: &UnixStream) {
 
 #[tokio::test]
 async fn a_silent_tunnel_is_cut() {
-    let bounds = Bounds { idle_time: Duration::from_millis(100), ..Bounds::default() };
+    let bounds = Bounds { idle_time: Duration::from_secs(1), ..Bounds::default() };
     let fixture = Fixture::with_bounds(bounds).await;
     let target = echo().await.to_string();
     let client = fixture.attempt(1, &[&target]).await;
@@ -136,7 +136,7 @@ async fn a_silent_tunnel_is_cut() {
 
 #[tokio::test]
 async fn a_tunnel_ends_after_its_total_time_however_busy_it_is() {
-    let bounds = Bounds { total_time: Duration::from_millis(300), ..Bounds::default() };
+    let bounds = Bounds { total_time: Duration::from_secs(1), ..Bounds::default() };
     let fixture = Fixture::with_bounds(bounds).await;
     let target = endless().await.to_string();
     let client = fixture.attempt(1, &[&target]).await;

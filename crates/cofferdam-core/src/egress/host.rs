@@ -164,7 +164,12 @@ fn is_number(last_label: &str) -> bool {
 }
 
 fn refuse(text: &str, reason: &'static str) -> HostError {
-    HostError { text: text.chars().take(100).flat_map(char::escape_default).collect(), reason }
+    HostError { text: printable(text), reason }
+}
+
+/// A text of a stranger, for an error message.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().take(100).flat_map(char::escape_default).collect()
 }
 
 impl fmt::Display for Host {

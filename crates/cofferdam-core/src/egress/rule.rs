@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::host::{Host, HostError, HostPort};
+use super::host::{Host, HostError, HostPort, printable};
 
 /// What the forward proxy may connect to: `host:port`, `*.host:port` or `address:port`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -96,23 +96,18 @@ fn with_port(text: &str) -> Option<String> {
         Some((_, rest)) => (443, rest),
         None => (443, text),
     };
+    let is_url = rest.len() < text.len();
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let (wildcard, host) = match authority.strip_prefix("*.") {
+    let (front, host) = match authority.strip_prefix("*.") {
         Some(host) => ("*.", host),
         None => ("", authority),
     };
-    if rest == text && host.parse::<HostPort>().is_ok() {
-        return None;
-    }
-    let target = match host.parse::<Host>() {
+    let target = match host.parse() {
         Ok(host) => HostPort { host, port: default_port },
-        Err(_) => HostPort::parse_with_default(host, default_port).ok().filter(|_| rest != text)?,
+        Err(_) if is_url => HostPort::parse_with_default(host, default_port).ok()?,
+        Err(_) => return None,
     };
-    Some(format!("{wildcard}{target}"))
-}
-
-fn printable(text: &str) -> String {
-    text.chars().take(100).flat_map(char::escape_default).collect()
+    Some(format!("{front}{target}"))
 }
 
 impl fmt::Display for AllowRule {
