@@ -21,7 +21,7 @@ struct Played {
 /// Runs a CLI that makes a file, then edits it and runs a command in parallel, then says that it has.
 fn play(agents: &Agents, name: &str, configure: impl FnOnce(&mut Command, &str)) -> Played {
     let parallel = [
-        ToolCall::EditFile { path: "made/new.txt".into(), old: "two".into(), new: "2".into() },
+        ToolCall::EditFile { path: "made/new.txt".into(), old: "two\n".into(), new: "2\n".into() },
         ToolCall::Shell { command: "cat existing.txt > made/copy.txt".into() },
     ];
     let answers = [
@@ -74,7 +74,22 @@ fn claude_makes_and_edits_a_file() {
 }
 
 #[test]
-fn codex_makes_and_edits_a_file() {
+fn codex_makes_and_edits_a_file_with_its_shell() {
+    codex_with_model("scripted", "command_execution");
+}
+
+#[test]
+fn codex_makes_and_edits_a_file_with_patches() {
+    codex_with_model("gpt-5.5", "file_change");
+}
+
+#[test]
+fn codex_makes_and_edits_a_file_with_programs() {
+    codex_with_model("gpt-6-sol", "command_execution");
+}
+
+/// Codex offers its tools differently from model to model: a shell alone, patches too, or programs that call both.
+fn codex_with_model(model: &str, kind_of_item: &str) {
     let Some(agents) = Agents::find() else { return };
     let played = play(&agents, "codex", |command, url| {
         let provider = format!(
@@ -82,11 +97,13 @@ fn codex_makes_and_edits_a_file() {
              env_key=\"OPENAI_API_KEY\",wire_api=\"responses\",request_max_retries=0,stream_max_retries=0}}"
         );
         command.args(["exec", "--json", "--dangerously-bypass-approvals-and-sandbox"]);
-        command.args(["--skip-git-repo-check", "-m", "scripted", "-c", "model_provider=scripted"]);
+        command.args(["--skip-git-repo-check", "-m", model, "-c", "model_provider=scripted"]);
         command.args(["-c", &provider, "-c", "analytics.enabled=false", "--disable", "plugins"]);
         command.args(["--disable", "apps", "make a file"]).env("OPENAI_API_KEY", KEY);
     });
     played.check(Api::Responses);
+    let stdout = String::from_utf8_lossy(&played.output.stdout);
+    assert!(stdout.contains(&format!("\"{kind_of_item}\"")), "{stdout}");
 }
 
 #[test]

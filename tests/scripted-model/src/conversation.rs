@@ -57,7 +57,7 @@ impl Conversation {
             model: body["model"].as_str().unwrap_or("scripted").to_owned(),
             stream: body["stream"].as_bool().unwrap_or(false),
             stream_usage: body["stream_options"]["include_usage"].as_bool().unwrap_or(false),
-            tools: list(&body["tools"]).iter().filter_map(offered_tool).collect(),
+            tools: list(&body["tools"]).iter().flat_map(offered_tools).collect(),
             user_texts: Vec::new(),
             tool_results: Vec::new(),
         };
@@ -90,6 +90,10 @@ impl Conversation {
             Some("function_call_output" | "custom_tool_call_output") => {
                 self.tool_results.push(text_of(&item["output"]));
             }
+            // Codex offers the tools of its newest models as an item of the input.
+            Some("additional_tools") => {
+                self.tools.extend(list(&item["tools"]).iter().flat_map(offered_tools));
+            }
             Some("message") | None if item["role"] == "user" => self.add_user_text(&item["content"]),
             _ => {}
         }
@@ -112,9 +116,14 @@ fn text_of(content: &Value) -> String {
     texts.join("\n")
 }
 
-fn offered_tool(tool: &Value) -> Option<OfferedTool> {
-    let name = tool["name"].as_str().or_else(|| tool["function"]["name"].as_str())?;
-    Some(OfferedTool { name: name.to_owned(), free_text: tool["type"] == "custom" })
+/// A tool, or those of a namespace.
+fn offered_tools(tool: &Value) -> Vec<OfferedTool> {
+    if let Some(tools) = tool["tools"].as_array() {
+        return tools.iter().flat_map(offered_tools).collect();
+    }
+    let name = tool["name"].as_str().or_else(|| tool["function"]["name"].as_str());
+    let free_text = tool["type"] == "custom";
+    name.map(|name| OfferedTool { name: name.to_owned(), free_text }).into_iter().collect()
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -157,5 +166,13 @@ mod tests {
         assert_eq!(conversation.user_texts, ["do it"]);
         assert_eq!(conversation.tool_results, ["made"]);
         assert!(conversation.tools[0].free_text);
+    }
+
+    #[test]
+    fn tools_are_also_offered_in_the_input() {
+        let tools = json!([{"type": "namespace", "name": "functions", "tools": [{"type": "custom", "name": "exec"}]}]);
+        let body = json!({"input": [{"type": "additional_tools", "role": "developer", "tools": tools}]});
+        let conversation = Conversation::of(Api::Responses, &body);
+        assert_eq!(conversation.tools, [OfferedTool { name: "exec".to_owned(), free_text: true }]);
     }
 }

@@ -97,7 +97,15 @@ fn shell(command: &str, offered: &[OfferedTool]) -> Option<Call> {
         ("shell_command", json!({"command": command})),
         ("shell", json!({"command": ["sh", "-c", command]})),
     ];
-    known.into_iter().find(|(name, _)| offers(offered, name)).map(|(name, input)| object(name, input))
+    let known = known.into_iter().find(|(name, _)| offers(offered, name));
+    known.map(|(name, input)| object(name, input)).or_else(|| javascript(command, offered))
+}
+
+/// Codex lets its newest models write programs that call its tools.
+fn javascript(command: &str, offered: &[OfferedTool]) -> Option<Call> {
+    let tool = offered.iter().find(|tool| tool.name == "exec" && tool.free_text)?;
+    let program = format!("text(await tools.exec_command({}));\n", json!({"cmd": command}));
+    Some(Call { name: tool.name.clone(), input: CallInput::FreeText(program) })
 }
 
 fn apply_patch(hunks: &str, offered: &[OfferedTool]) -> Option<Call> {
