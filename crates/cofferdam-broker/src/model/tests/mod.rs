@@ -1,1 +1,7 @@
+//! The routes as a whole, between a real client and a real server.
 
+mod budget;
+mod metering;
+mod refusals;
+mod rig;
+mod trouble;
