@@ -1,6 +1,7 @@
 //! The routes as a whole, between a real client and a real server.
 
 mod budget;
+mod checks;
 mod metering;
 mod refusals;
 mod rig;
