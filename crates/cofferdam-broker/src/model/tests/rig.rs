@@ -164,6 +164,7 @@ where
 {
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
+            stream.set_nodelay(true).unwrap();
             let handler = handler.clone();
             let service = service_fn(move |request| {
                 let answer = handler(request);
