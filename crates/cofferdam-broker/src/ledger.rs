@@ -59,7 +59,7 @@ pub struct CallBegun {
 pub struct CallEnded {
     /// What it cost; `calls` is 1.
     pub spent: Spent,
-    /// How it failed, if it did. `None` means that the answer was whole.
+    /// How it failed, if it did. `None` means that the answer was whole, or that the agent did not wait for it.
     pub trouble: Option<ModelTrouble>,
     /// `model.usage` and `model.error` events of this call, stored with it.
     pub events: Vec<NewEvent>,

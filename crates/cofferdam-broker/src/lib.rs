@@ -6,7 +6,8 @@
 //! the model routes (`model/`), the run's own git repository (`git/`) and the forward proxy (`proxy/`).
 //!
 //! This crate knows no store and no sandbox: what happens is told to a [`Ledger`], and secrets are asked for
-//! through [`Secrets`]. It never reads the environment, and it resolves names with a resolver of its own.
+//! through [`Secrets`]. It never reads the environment (but for the system's certificates, which `SSL_CERT_FILE`
+//! may move), and it resolves names with a resolver of its own.
 
 mod accept;
 mod attempt;

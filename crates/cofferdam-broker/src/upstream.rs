@@ -54,8 +54,14 @@ pub(crate) enum RequestError {
 impl Client {
     /// A client that connects to what passes this check.
     pub(crate) fn new(dialer: Dialer, check: AddressCheck) -> Self {
+        static TLS: OnceLock<rustls::ClientConfig> = OnceLock::new();
+        // Reading the system's certificates takes milliseconds, and clients are made for every attempt.
+        Self::with_tls(dialer, check, TLS.get_or_init(|| tls(system_roots())).clone())
+    }
+
+    fn with_tls(dialer: Dialer, check: AddressCheck, config: rustls::ClientConfig) -> Self {
         let https = HttpsConnectorBuilder::new()
-            .with_tls_config((*tls()).clone())
+            .with_tls_config(config)
             .https_or_http()
             .enable_http1()
             .wrap_connector(Connector { dialer, check: Arc::new(check) });
@@ -97,28 +103,27 @@ fn causes(error: &dyn std::error::Error) -> String {
     if texts.is_empty() { error.to_string() } else { texts.join(": ") }
 }
 
-/// Reading the system's certificates takes milliseconds, and clients are made for every attempt.
-fn tls() -> Arc<rustls::ClientConfig> {
-    static TLS: OnceLock<Arc<rustls::ClientConfig>> = OnceLock::new();
-    TLS.get_or_init(|| {
-        let found = rustls_native_certs::load_native_certs();
-        for error in &found.errors {
-            tracing::warn!(%error, "a certificate of the system cannot be read");
-        }
-        let mut roots = rustls::RootCertStore::empty();
-        let (added, ignored) = roots.add_parsable_certificates(found.certs);
-        if added == 0 {
-            tracing::warn!(ignored, "no certificate authority is known: every https request will fail");
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("the provider comes with the protocol versions of its own library")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Arc::new(config)
-    })
-    .clone()
+/// The authorities that the system trusts; `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+fn system_roots() -> rustls::RootCertStore {
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::warn!(%error, "a certificate of the system cannot be read");
+    }
+    let mut roots = rustls::RootCertStore::empty();
+    let (added, ignored) = roots.add_parsable_certificates(found.certs);
+    if added == 0 {
+        tracing::warn!(ignored, "no certificate authority is known: every https request will fail");
+    }
+    roots
+}
+
+fn tls(roots: rustls::RootCertStore) -> rustls::ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider comes with the protocol versions of its own library")
+        .with_root_certificates(roots)
+        .with_no_client_auth()
 }
 
 /// Makes the client's connections with the broker's dialer.
@@ -159,3 +164,7 @@ fn target(uri: &Uri) -> Result<HostPort, ConnectError> {
     let authority = uri.authority().ok_or("the address names no host")?;
     Ok(HostPort::parse_with_default(authority.as_str(), default_port)?)
 }
+
+#[cfg(test)]
+#[path = "upstream_tests.rs"]
+mod tests;

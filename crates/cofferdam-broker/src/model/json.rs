@@ -20,11 +20,6 @@ pub(crate) enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// A text that outlives everything.
-    pub(crate) fn text(text: &'static str) -> Self {
-        Self::Text(Cow::Borrowed(text))
-    }
-
     /// A field of an object; nothing if this is none, or has no such field, or it is `null`.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         let Self::Object(fields) = self else { return None };

@@ -29,7 +29,7 @@ pub(crate) struct Relay {
 }
 
 enum Stage {
-    Passing(Metered),
+    Passing(Box<Metered>),
     /// What was read is being written down; then the agent gets the end, or the error.
     Ending(JoinHandle<()>, Option<BodyError>),
     Over,
@@ -51,15 +51,12 @@ pub(crate) enum Settlement {
 
 impl Relay {
     pub(crate) fn new(inner: Incoming, status: u16, bounds: &Bounds, metered: Metered) -> Self {
-        Self { inner, status, clock: Clock::new(bounds), stage: Stage::Passing(metered) }
+        Self { inner, status, clock: Clock::new(bounds), stage: Stage::Passing(Box::new(metered)) }
     }
 
     fn end(&mut self, end: StreamEnd, error: Option<BodyError>) {
-        let Stage::Passing(Metered { mut meter, settlement }) =
-            std::mem::replace(&mut self.stage, Stage::Over)
-        else {
-            return;
-        };
+        let Stage::Passing(metered) = std::mem::replace(&mut self.stage, Stage::Over) else { return };
+        let Metered { mut meter, settlement } = *metered;
         meter.end();
         let (status, reading) = (self.status, meter.into_reading());
         let written = match settlement {

@@ -1,1 +1,8 @@
+//! The routes as a whole, between a real client and a real server.
 
+mod budget;
+mod checks;
+mod metering;
+mod refusals;
+mod rig;
+mod trouble;
