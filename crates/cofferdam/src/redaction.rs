@@ -10,7 +10,7 @@ use crate::caller::Caller;
 use crate::failure::UsageError;
 
 /// How the names of variables with secrets end, whatever stands before it.
-const ENDINGS: [&str; 14] = [
+const ENDINGS: [&str; 13] = [
     "_TOKEN",
     "_SECRET",
     "_PASSWORD",
@@ -22,7 +22,6 @@ const ENDINGS: [&str; 14] = [
     "_SECRET_KEY",
     "_PRIVATE_KEY",
     "_AUTH",
-    "_CREDENTIALS",
     "_PAT",
     "_SESSION_KEY",
 ];
@@ -127,6 +126,6 @@ mod tests {
     #[test]
     fn the_password_of_a_proxy_is_a_secret() {
         let redactor = redactor_of(&[("https_proxy", "http://somebody:some-password@proxy:1")]);
-        assert_eq!(redactor.text("somebody some-password proxy"), "[redacted] [redacted] proxy");
+        assert_eq!(redactor.text("somebody some-password proxy"), "somebody [redacted] proxy");
     }
 }

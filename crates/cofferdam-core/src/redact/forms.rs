@@ -62,6 +62,7 @@ impl Forms {
         self.decimal.push(secret.to_vec());
         // A form's blanks are pluses.
         self.exact.push(secret.iter().map(|&byte| if byte == b' ' { b'+' } else { byte }).collect());
+        self.exact.push(in_json(secret));
         self.add_loose(secret);
         self.add_loose(&decode_all(secret));
         self.add_loose(&secret.iter().rev().copied().collect::<Vec<_>>());
@@ -91,6 +92,11 @@ impl Forms {
 #[inline]
 pub(super) fn is_passed_over(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, 0 | b'\\')
+}
+
+fn in_json(secret: &[u8]) -> Vec<u8> {
+    let quoted = serde_json::to_string(&String::from_utf8_lossy(secret)).expect("text is plain data");
+    quoted.as_bytes()[1..quoted.len() - 1].to_vec()
 }
 
 fn rot13(byte: u8) -> u8 {

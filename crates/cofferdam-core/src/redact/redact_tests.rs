@@ -130,11 +130,18 @@ fn credentials_in_any_address_are_gone() {
 }
 
 #[test]
-fn both_parts_of_an_address_become_secrets() {
-    let mut secrets = Secrets::default();
-    secrets.add_address("http://proxy-user:p%40ssw%6Frd@proxy:3128");
-    let redactor = Redactor::new(secrets);
-    assert_eq!(redactor.text("proxy-user, p@ssword, p%40ssw%6Frd"), "[redacted], [redacted], [redacted]");
+fn the_password_or_token_in_an_address_becomes_a_secret_and_a_user_name_does_not() {
+    for (address, text, expected) in [
+        ("http://proxy-user:p%40ssw%6Frd@proxy:3128", "proxy-user p@ssword", "proxy-user [redacted]"),
+        ("https://some-token@host/x", "some-token", "[redacted]"),
+        ("https://some-token:x-oauth-basic@host/x", "some-token x-oauth-basic", "[redacted] x-oauth-basic"),
+        ("postgres://postgres:postgres@localhost/x", "postgres", "postgres"),
+        ("https://host/@some-path", "some-path", "some-path"),
+    ] {
+        let mut secrets = Secrets::default();
+        secrets.add_address(address);
+        assert_eq!(Redactor::new(secrets).text(text), expected, "{address}");
+    }
 }
 
 #[test]
@@ -187,4 +194,18 @@ fn little_is_held_back_of_a_stream_whatever_arrives() {
 #[test]
 fn nothing_is_told_of_secrets_by_their_holder() {
     assert_eq!(format!("{:?}", redactor()), "Redactor(Secrets(1))");
+}
+
+#[test]
+fn a_short_secret_with_a_backslash_or_a_blank_is_found_encoded() {
+    for secret in ["!aA\\aa0a", "abc defg"] {
+        let redactor = Redactor::default().with([secret]);
+        let percent: String = secret.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let html: String = secret.bytes().map(|byte| format!("&#{byte};")).collect();
+        for encoded in [percent, html] {
+            assert_eq!(redactor.text(&encoded), REDACTED, "{encoded}");
+        }
+        let quoted = serde_json::to_string(secret).unwrap();
+        assert_eq!(redactor.text(&quoted), "\"[redacted]\"");
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::decode::decode_all;
 use super::url;
 
 /// Shorter values are not redacted: they are in innocent text by chance.
@@ -21,12 +22,11 @@ impl Secrets {
         }
     }
 
-    /// Adds the user name and the password of an address, if it has them, as they are written there and as
-    /// they are meant.
+    /// Adds the password or token in an address, if there is one, as it is written there and as it is meant.
     pub fn add_address(&mut self, address: &str) {
-        for part in url::credentials_of(address) {
-            self.add(part);
-            self.add(&String::from_utf8_lossy(&super::decode::decode_all(part.as_bytes())));
+        if let Some(secret) = url::secret_of(address) {
+            self.add(secret);
+            self.add(&String::from_utf8_lossy(&decode_all(secret.as_bytes())));
         }
     }
 

@@ -3,8 +3,9 @@
 /// How many symbols are compared. Each run of this many symbols of a secret is found by itself.
 pub(super) const WINDOW: usize = 16;
 
-/// No window is shorter.
-pub(super) const SHORTEST: usize = 8;
+/// No window is shorter. A secret of eight characters has fewer where blanks and
+/// backslashes do not count.
+pub(super) const SHORTEST: usize = 6;
 
 /// The last symbols of a reading, one a byte, the latest lowest.
 pub(super) type Recent = u128;
@@ -71,9 +72,9 @@ fn pack(window: &[u8]) -> Recent {
     window.iter().fold(0, |packed, &symbol| packed << 8 | Recent::from(symbol))
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is asked for")]
+#[expect(clippy::cast_possible_truncation, reason = "the lowest symbols are what is asked for")]
 fn last(recent: Recent) -> u64 {
-    recent as u64
+    recent as u64 & mask(SHORTEST) as u64
 }
 
 fn mask(length: usize) -> Recent {

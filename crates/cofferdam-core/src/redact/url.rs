@@ -17,13 +17,18 @@ pub(super) fn is_likely_in(bytes: &[u8]) -> bool {
     false
 }
 
-/// The user name and the password of an address.
-pub(super) fn credentials_of(address: &str) -> impl Iterator<Item = &str> {
-    let authority = address.split_once("://").map_or("", |(_, rest)| rest);
-    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
-    let credentials = authority.rsplit_once('@').map_or("", |(credentials, _)| credentials);
-    let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
-    [user, password].into_iter().filter(|part| !part.is_empty())
+/// What is secret of an address: its password; a user name that stands alone or before a password that is none,
+/// as with a forge's token. A password that is the user name (`postgres:postgres`) is nobody's secret, and a word
+/// of everybody's text.
+pub(super) fn secret_of(address: &str) -> Option<&str> {
+    let (_, rest) = address.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (credentials, _) = authority.rsplit_once('@')?;
+    match credentials.split_once(':') {
+        None => Some(credentials),
+        Some((user, "" | "x-oauth-basic")) => Some(user),
+        Some((user, password)) => (user != password).then_some(password),
+    }
 }
 
 /// Reads bytes one by one, and finds credentials.
