@@ -40,8 +40,12 @@ pub(crate) fn tool_result(id: &str, is_error: bool, output: &str) -> Parsed {
     fact(EventType::AgentToolResult, Value::Object(data))
 }
 
-/// `agent.usage`: what the agent says that it has used. The broker's own count is `model.usage`.
-pub(crate) fn usage(data: Value) -> Parsed {
+/// `agent.usage`: what the agent says that it has used, without what it does not say. The broker's own count
+/// is `model.usage`.
+pub(crate) fn usage(mut data: Value) -> Parsed {
+    if let Some(fields) = data.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
     fact(EventType::AgentUsage, data)
 }
 

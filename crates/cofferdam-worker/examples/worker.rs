@@ -7,15 +7,19 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use cofferdam_core::WallPlan;
+use cofferdam_worker::Options;
 use serde_json::json;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
-        ["worker"] => cofferdam_worker::worker_main(options(10_000)),
+        ["worker"] => cofferdam_worker::worker_main(options()),
         ["worker", "--heartbeat-ms", ms] => {
-            cofferdam_worker::worker_main(options(ms.parse().expect("a number")))
+            cofferdam_worker::worker_main(Options { heartbeat: milliseconds(ms), ..options() })
+        }
+        ["worker", "--exit-grace-ms", ms] => {
+            cofferdam_worker::worker_main(Options { exit_grace: milliseconds(ms), ..options() })
         }
         ["enter-walls", "--status-fd", fd, plan, program, ref rest @ ..] => {
             let fd = fd.parse().expect("the number of a descriptor");
@@ -27,9 +31,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn options(heartbeat_ms: u64) -> cofferdam_worker::Options {
-    let options = cofferdam_worker::Options::of_this_process().expect("our own path");
-    cofferdam_worker::Options { heartbeat: Duration::from_millis(heartbeat_ms), ..options }
+fn options() -> Options {
+    Options::of_this_process().expect("our own path")
+}
+
+fn milliseconds(text: &str) -> Duration {
+    Duration::from_millis(text.parse().expect("a number"))
 }
 
 /// Bash stands in for the real role: safe code cannot close an inherited descriptor.

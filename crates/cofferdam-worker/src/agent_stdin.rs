@@ -3,7 +3,7 @@
 use std::io::{self, PipeWriter, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread;
 
 /// Lines that may wait for the agent. An agent that leaves so many unread reads none.
@@ -38,11 +38,12 @@ impl AgentStdin {
         Ok(Self { lines, waiting })
     }
 
-    /// Hands over a line. `false` if the agent does not read.
+    /// Hands over a line. `false` if the agent does not read; one that has closed its stdin has ended or will,
+    /// and that is for others to see.
     #[must_use]
     pub(crate) fn write(&self, line: String) -> bool {
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        self.lines.try_send(line).is_ok()
+        !matches!(self.lines.try_send(line), Err(TrySendError::Full(_)))
     }
 
     /// Whether the agent has left so much unread that nothing more should be said to it.

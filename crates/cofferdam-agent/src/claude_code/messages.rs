@@ -90,14 +90,19 @@ impl Messages {
         Step { lines: vec![self.write_message(message)], ..Step::default() }
     }
 
-    /// A turn is over. What was written and not taken is the next one: the CLI begins it by itself.
+    /// A turn is over. What was written during it and not taken is the next one: the CLI begins it by itself.
+    /// What was to begin the turn itself and was never taken has failed with it.
     pub(super) fn turn_over(&mut self) -> Step {
         self.turns += 1;
         self.started = true;
+        let failed = self.written.extract_if(.., |written| written.during.is_none());
+        let failed = failed.filter_map(|written| written.message);
+        let receipts =
+            failed.map(|message| Receipt::Refused { id: message.id, reason: "agent_refused" }).collect();
         self.busy = !self.written.is_empty();
         let next = if self.busy { None } else { self.waiting.pop_front() };
         let lines = next.map(|message| self.write_message(message)).into_iter().collect();
-        Step { lines, ..Step::default() }
+        Step { lines, receipts, ..Step::default() }
     }
 
     pub(super) fn is_idle(&self) -> bool {

@@ -1,13 +1,16 @@
 //! Drives a real worker over its pipes.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use cofferdam_core::{AgentEnd, FromWorker, Job, ToWorker, WallPlan, worker_line};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// Longer than anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -19,6 +22,8 @@ pub(crate) struct Worker {
     lines: Receiver<FromWorker>,
     /// Everything that was read so far.
     pub(crate) seen: Vec<FromWorker>,
+    /// Where the agent's script is, if it has one.
+    folder: Option<TempDir>,
 }
 
 impl Worker {
@@ -41,7 +46,7 @@ impl Worker {
                 }
             }
         });
-        Self { child, stdin, lines, seen: Vec::new() }
+        Self { child, stdin, lines, seen: Vec::new(), folder: None }
     }
 
     /// A worker whose seal was measured and whose agent was told to start.
@@ -49,6 +54,26 @@ impl Worker {
         let mut worker = Self::start();
         worker.send(&ToWorker::Job(Box::new(job(argv))));
         worker.send(&ToWorker::Start);
+        worker
+    }
+
+    /// A worker that runs this job.
+    pub(crate) fn running_job(job: Job) -> Self {
+        Self::start().with_job(job)
+    }
+
+    /// Sends the job, and that its agent may start.
+    pub(crate) fn with_job(mut self, job: Job) -> Self {
+        self.send(&ToWorker::Job(Box::new(job)));
+        self.send(&ToWorker::Start);
+        self
+    }
+
+    /// The same for a script in the part of Claude Code.
+    pub(crate) fn with_script(self, script: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut worker = self.with_job(job_of_script(folder.path(), script));
+        worker.folder = Some(folder);
         worker
     }
 
@@ -85,8 +110,11 @@ impl Worker {
     }
 
     fn wait_until(&mut self, wanted: impl Fn(&FromWorker) -> bool) -> FromWorker {
+        // Heartbeats come for ever, so each wait for a line alone would never end.
+        let deadline = Instant::now() + PATIENCE;
         loop {
-            let line = match self.lines.recv_timeout(PATIENCE) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = match self.lines.recv_timeout(left) {
                 Ok(line) => line,
                 Err(error) => panic!("{error}; seen so far: {:?}", self.seen),
             };
@@ -150,6 +178,34 @@ pub(crate) fn job_of(attempt: u32, argv: &[&str]) -> Job {
         "grace_ms": 1000,
     }))
     .expect("this is a job")
+}
+
+/// A job for Claude Code, whose part is played by a script of bash: how the real CLIs talk is tested with
+/// transcripts of theirs, and this is about what the worker does with one that misbehaves.
+pub(crate) fn job_of_script(folder: &Path, script: &str) -> Job {
+    let program = folder.join("claude");
+    let script = format!("#!/bin/bash\n{SCRIPT_WORDS}\n{script}");
+    std::fs::write(&program, script).expect("the folder is ours");
+    std::fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("the file is ours");
+    let setup = json!({
+        "provider": "claude_code", "prompt": "the task",
+        "model": null, "system_prompt": null, "max_turns": null,
+    });
+    let agent = serde_json::from_value(setup).expect("this is a setup");
+    Job { agent, program: Some(program.display().to_string()), ..job(&["true"]) }
+}
+
+/// What a script can say as Claude Code: that its turn begins, that it took a message, that its turn is over.
+const SCRIPT_WORDS: &str = r#"
+    begin() { echo '{"type":"system","subtype":"init","session_id":"s1"}'; }
+    use_tool() { echo '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}'; }
+    took() { uuid=${1#*\"uuid\":\"}; echo "{\"type\":\"user\",\"isReplay\":true,\"uuid\":\"${uuid%%\"*}\"}"; }
+    over() { echo "{\"type\":\"result\",\"is_error\":${2:-false},\"result\":\"$1\"}"; }
+"#;
+
+/// A line of the host.
+pub(crate) fn message(id: &str, kind: &str, content: &str) -> ToWorker {
+    ToWorker::Message { id: id.to_owned(), kind: kind.to_owned(), content: content.to_owned() }
 }
 
 /// Waits until there is no such process, not even a zombie.

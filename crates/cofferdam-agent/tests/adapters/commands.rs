@@ -1,0 +1,100 @@
+//! How each CLI is started.
+
+use cofferdam_agent::{Command, Context, Stdin, for_setup};
+use cofferdam_core::{AgentSetup, PromptSetup, Vendor};
+use serde_json::{Value, json};
+
+use crate::support::{PROVIDERS, attempt, context, setup};
+
+fn command(provider: &str, vendor: Vendor) -> Command {
+    for_setup(&setup(provider)).command(&context(&attempt(), vendor))
+}
+
+fn opencode_config(setup: PromptSetup, vendor: Vendor) -> Value {
+    let command = for_setup(&AgentSetup::OpenCode(setup)).command(&context(&attempt(), vendor));
+    serde_json::from_str(&command.env["OPENCODE_CONFIG_CONTENT"]).expect("the configuration is JSON")
+}
+
+fn plain(model: Option<&str>) -> PromptSetup {
+    PromptSetup {
+        prompt: "x".to_owned(),
+        model: model.map(str::to_owned),
+        system_prompt: None,
+        max_turns: None,
+    }
+}
+
+#[test]
+fn each_cli_is_started_with_these_arguments() {
+    let shown: Vec<String> =
+        PROVIDERS.iter().map(|provider| command(provider, Vendor::Anthropic).argv.join("\n  ")).collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn each_cli_has_these_variables() {
+    let shown: Vec<String> = PROVIDERS
+        .iter()
+        .flat_map(|provider| command(provider, Vendor::Openai).env)
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn a_prompt_is_never_an_argument_and_a_value_never_an_option() {
+    let hostile = PromptSetup {
+        prompt: "--dangerous".to_owned(),
+        model: Some("--model".to_owned()),
+        system_prompt: Some("-p".to_owned()),
+        max_turns: Some(3),
+    };
+    for setup in [
+        AgentSetup::ClaudeCode(hostile.clone()),
+        AgentSetup::Codex(hostile.clone()),
+        AgentSetup::OpenCode(hostile),
+    ] {
+        let command = for_setup(&setup).command(&context(&attempt(), Vendor::Anthropic));
+        assert_eq!(command.stdin, Stdin::Lines);
+        for value in ["--dangerous", "--model"] {
+            assert!(!command.argv.iter().any(|argument| argument == value), "{:?}", command.argv);
+        }
+        assert!(command.argv.iter().filter(|argument| *argument == "-p").count() <= 1);
+    }
+}
+
+#[test]
+fn without_a_gateway_no_cli_is_told_of_one() {
+    let attempt = attempt();
+    let context = Context { model_route: None, ..context(&attempt, Vendor::Anthropic) };
+    for provider in PROVIDERS {
+        let command = for_setup(&setup(provider)).command(&context);
+        let whole = format!("{:?} {:?}", command.argv, command.env);
+        assert!(!whole.contains("127.0.0.1") && !whole.contains("placeholder"), "{whole}");
+    }
+}
+
+#[test]
+fn claude_code_is_told_of_a_sandbox_only_where_it_would_refuse_to_run() {
+    let attempt = attempt();
+    let as_root = Context { is_root: true, ..context(&attempt, Vendor::Anthropic) };
+    assert_eq!(for_setup(&setup("claude_code")).command(&as_root).env["IS_SANDBOX"], "1");
+    assert!(!command("claude_code", Vendor::Anthropic).env.contains_key("IS_SANDBOX"));
+}
+
+#[test]
+fn opencode_takes_a_model_with_and_without_its_provider_and_has_a_default_for_each_vendor() {
+    for (model, vendor, expected) in [
+        (Some("gpt-5.5"), Vendor::Openai, "openai/gpt-5.5"),
+        (Some("openai/gpt-5.5"), Vendor::Openai, "openai/gpt-5.5"),
+        (Some("openai-like"), Vendor::Openai, "openai/openai-like"),
+        (None, Vendor::Openai, "openai/gpt-5.5"),
+        (None, Vendor::Anthropic, "anthropic/claude-sonnet-5"),
+    ] {
+        let config = opencode_config(plain(model), vendor);
+        assert_eq!(config["model"], expected);
+        let (provider, model) = expected.split_once('/').unwrap();
+        assert_eq!(config["provider"][provider]["models"][model], json!({}));
+        assert_eq!(config["enabled_providers"], json!([provider]));
+    }
+}

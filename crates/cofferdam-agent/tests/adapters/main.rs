@@ -1,0 +1,6 @@
+//! The adapters on transcripts that were recorded from the real CLIs, and on anything else.
+
+mod any_bytes;
+mod commands;
+mod support;
+mod transcripts;
