@@ -78,8 +78,9 @@ pub fn for_setup(setup: &AgentSetup) -> Box<dyn Adapter + Send> {
 /// What an agent is started in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context<'a> {
-    /// The CLI's own program inside; its usual name on the `PATH` without one.
-    pub program: Option<&'a str>,
+    /// The CLI's own program inside, and its script if that is an interpreter; empty for its usual name on the
+    /// `PATH`.
+    pub program: &'a [String],
     /// The way to the model; without one the CLI finds its own.
     pub model_route: Option<ModelRoute<'a>>,
     /// Where the agent works.
@@ -89,6 +90,13 @@ pub struct Context<'a> {
     pub attempt: &'a AttemptRef,
     /// Whether it runs as the user 0.
     pub is_root: bool,
+}
+
+impl Context<'_> {
+    /// The beginning of the CLI's command line.
+    pub(crate) fn program(&self, usual: &str) -> Vec<String> {
+        if self.program.is_empty() { vec![usual.to_owned()] } else { self.program.to_vec() }
+    }
 }
 
 /// The way to the model through the gateway.

@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_command_is_started_as_it_is_and_never_through_a_shell() {
         let context = Context {
-            program: None,
+            program: &[],
             model_route: None,
             working_directory: "/workspace",
             attempt: &AttemptRef { run: RunId::new(1, 1), number: 1 },

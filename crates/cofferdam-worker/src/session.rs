@@ -356,7 +356,7 @@ fn context<'a>(job: &'a Job, gateway_url: Option<&'a str>) -> Context<'a> {
         vendor: setup.vendor,
     });
     Context {
-        program: job.program.first().map(String::as_str),
+        program: &job.program,
         model_route: route,
         working_directory: &job.working_directory,
         attempt: &job.attempt,

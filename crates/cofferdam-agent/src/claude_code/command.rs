@@ -10,8 +10,8 @@ use crate::adapter::{Command, Context, Stdin};
 const MAX_RETRIES: &str = "3";
 
 pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
-    let mut argv: Vec<String> = [
-        context.program.unwrap_or("claude"),
+    let mut argv = context.program("claude");
+    let flags = [
         "-p",
         "--input-format",
         "stream-json",
@@ -21,9 +21,8 @@ pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
         "--verbose",
         "--permission-mode",
         "bypassPermissions",
-    ]
-    .map(str::to_owned)
-    .into();
+    ];
+    argv.extend(flags.map(str::to_owned));
     // As one argument each: a value that begins with a dash stays a value.
     argv.extend(setup.model.as_ref().map(|model| format!("--model={model}")));
     argv.extend(setup.system_prompt.as_ref().map(|text| format!("--append-system-prompt={text}")));

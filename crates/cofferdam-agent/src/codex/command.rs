@@ -10,7 +10,8 @@ use crate::adapter::{Command, Context, ModelRoute, Stdin};
 const MAX_RETRIES: u32 = 3;
 
 pub(super) fn command(context: &Context<'_>) -> Command {
-    let mut argv = vec![context.program.unwrap_or("codex").to_owned(), "app-server".to_owned()];
+    let mut argv = context.program("codex");
+    argv.push("app-server".to_owned());
     // Plugins, apps and analytics call hosts that a sealed sandbox does not reach; looking those up takes the
     // CLI five seconds. Without the last one it would wait for a network for ever.
     for feature in ["plugins", "apps", "unbounded_connection_retries"] {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::adapter::{Command, Context, ModelRoute, Stdin};
 
 pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
-    let argv = vec![context.program.unwrap_or("opencode").to_owned(), "acp".to_owned()];
+    let mut argv = context.program("opencode");
+    argv.push("acp".to_owned());
     let config = config(setup, context.model_route.as_ref()).to_string();
     let env = [
         ("OPENCODE_CONFIG_CONTENT", config.as_str()),

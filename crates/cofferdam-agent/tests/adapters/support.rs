@@ -28,9 +28,11 @@ pub(crate) fn attempt() -> AttemptRef {
     AttemptRef { run: "run_00000000000000000000000000".parse().expect("a run's id"), number: 1 }
 }
 
+static PROGRAM: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+
 pub(crate) fn context(attempt: &AttemptRef, vendor: Vendor) -> Context<'_> {
     Context {
-        program: Some("/run/cofferdam/agent/cli"),
+        program: PROGRAM.get_or_init(|| vec!["/run/cofferdam/agent/cli".to_owned()]),
         model_route: Some(ModelRoute {
             gateway_url: "http://127.0.0.1:3128",
             placeholder: "placeholder",

@@ -24,7 +24,7 @@ on_every_store! {
         assert_eq!(store.spent(&attempt.run).await.unwrap(), Spent { cost_micro_usd: 940, tokens: 530, calls: 2 });
         assert_eq!(store.calls_in_flight(&attempt).await.unwrap(), 2);
         let usage = NewEvent::new(1_600, EventType::ModelUsage, json!({ "output_tokens": 7 }));
-        let told = store.end_call(&attempt, first, &spent(10, 7), None, &[usage.clone()], 1_600).await.unwrap();
+        let told = store.end_call(&attempt, first, &spent(10, 7), None, std::slice::from_ref(&usage), 1_600).await.unwrap();
         assert_eq!(told.len(), 1);
         assert_eq!(store.spent(&attempt.run).await.unwrap(), Spent { cost_micro_usd: 50, tokens: 37, calls: 2 });
         let again = store.end_call(&attempt, first, &spent(99, 99), None, &[usage], 1_601).await.unwrap();
@@ -85,7 +85,7 @@ on_every_store! {
         let rule = "registry.example:443".parse().unwrap();
         assert!(store.allow(run, &rule, 1_500).await.unwrap());
         assert!(!store.allow(run, &rule, 1_501).await.unwrap());
-        assert_eq!(store.allowances(run).await.unwrap(), [rule.clone()]);
+        assert_eq!(store.allowances(run).await.unwrap(), std::slice::from_ref(&rule));
         let types = event_types(&store, run).await;
         assert_eq!(types.iter().filter(|name| **name == "egress.changed").count(), 1);
         store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &Left::default(), 2_000).await.unwrap();
