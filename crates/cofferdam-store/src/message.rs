@@ -42,7 +42,11 @@ pub struct Message {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Receipt {
     /// It reached the agent.
-    Delivered,
+    Delivered {
+        /// What the agent took it as, if that is not what was sent: a steer that came too late for its turn is
+        /// the next one.
+        taken_as: Option<String>,
+    },
     /// It did not.
     Refused {
         /// Why.

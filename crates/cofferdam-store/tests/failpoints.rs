@@ -27,7 +27,7 @@ async fn victim() {
     }
     let run = &claimed.attempt.run;
     let message = store.add_message(run, MessageKind::Steer, "left", 1_500).await.unwrap();
-    store.mark_message(&claimed.lease, message, &Receipt::Delivered, 1_600).await.unwrap();
+    store.mark_message(&claimed.lease, message, &Receipt::Delivered { taken_as: None }, 1_600).await.unwrap();
     store.allow(run, &"host.example:443".parse().unwrap(), 1_700).await.unwrap();
     panic!("the failpoint did not kill this process");
 }

@@ -28,6 +28,9 @@ impl Session {
         if agent.stdin.as_ref().is_some_and(|stdin| stdin.is_crowded()) {
             return self.refuse(&id, "agent_does_not_read");
         }
+        if !self.heard.insert(id.clone()) {
+            return Ok(());
+        }
         agent.relay.send(Message { id, kind, content }, &mut self.output)?;
         self.tell(agent)
     }

@@ -1,6 +1,7 @@
 //! One job from its first line to its last. The phases are functions that follow each other; each waits
 //! with [`Session::next`] and nothing else.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
@@ -40,6 +41,8 @@ pub(crate) struct Session {
     sender: SyncSender<Input>,
     inputs: Receiver<Input>,
     heartbeat_at: Instant,
+    /// Messages that were passed on. A host that does not know whether one arrived sends it again.
+    pub heard: BTreeSet<String>,
 }
 
 /// What a wait ended with.
@@ -59,7 +62,7 @@ impl Session {
         inputs: Receiver<Input>,
     ) -> Self {
         let heartbeat_at = Instant::now() + options.heartbeat;
-        Self { options, output, reaper, sender, inputs, heartbeat_at }
+        Self { options, output, reaper, sender, inputs, heartbeat_at, heard: BTreeSet::new() }
     }
 
     /// Does the job, and says how it ended. An error means that the host cannot be reached; nothing of

@@ -20,7 +20,7 @@ pub(super) struct Mail {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Receipt {
     id: String,
-    refused: Option<String>,
+    became: cofferdam_store::Receipt,
 }
 
 impl Receipt {
@@ -31,9 +31,14 @@ impl Receipt {
 
     pub(super) fn of_line(name: &str, data: &Value) -> Option<Self> {
         let id = data.get("id")?.as_str()?.to_owned();
-        let refused = name == EventType::MessageRefused.as_str();
-        let reason = || data.get("reason").and_then(Value::as_str).unwrap_or("no reason").to_owned();
-        Some(Self { id, refused: refused.then(reason) })
+        let text = |key: &str| data.get(key).and_then(Value::as_str).map(str::to_owned);
+        let became = if name == EventType::MessageRefused.as_str() {
+            let reason = text("reason").unwrap_or_else(|| "no reason".to_owned());
+            cofferdam_store::Receipt::Refused { reason }
+        } else {
+            cofferdam_store::Receipt::Delivered { taken_as: text("as") }
+        };
+        Some(Self { id, became })
     }
 }
 
@@ -53,11 +58,7 @@ impl Mail {
     /// Records what became of a message. One that the store does not know was not sent by us, and is nothing.
     pub(super) async fn receive(&mut self, attempt: &mut Attempt<'_>, receipt: Receipt) -> Result<(), Stop> {
         let Ok(id) = receipt.id.parse::<MessageId>() else { return Ok(()) };
-        let settled = match receipt.refused {
-            None => cofferdam_store::Receipt::Delivered,
-            Some(reason) => cofferdam_store::Receipt::Refused { reason },
-        };
-        match attempt.node.store.mark_message(&attempt.claimed.lease, id, &settled, now_ms()).await {
+        match attempt.node.store.mark_message(&attempt.claimed.lease, id, &receipt.became, now_ms()).await {
             Ok(event) => attempt.tell(event.into_iter().collect()),
             Err(cofferdam_store::Error::NoSuchMessage { .. }) => {}
             Err(error) => return Err(error.into()),

@@ -52,6 +52,8 @@ struct Supervised<'a> {
     worker: Option<WorkerExited>,
     refused: Option<Outcome>,
     measured: bool,
+    /// Whether there is an agent that messages could be for.
+    started: bool,
     /// When the agent is asked to end, because its budget is spent.
     end_at: Option<Instant>,
     kill_at: Option<Instant>,
@@ -75,6 +77,7 @@ pub(super) async fn supervise(
         worker: None,
         refused: None,
         measured: false,
+        started: false,
         end_at: None,
         kill_at: None,
         mail: Mail::default(),
@@ -193,7 +196,7 @@ impl Supervised<'_> {
             self.end_at = Some(Instant::now() + BUDGET_GRACE);
         }
         node.gate.refresh(&node.store, &claimed.attempt).await;
-        if self.measured && self.refused.is_none() {
+        if self.started {
             for line in self.mail.collect(node, &claimed.lease).await? {
                 self.send(&line).await;
             }
@@ -214,7 +217,10 @@ impl Supervised<'_> {
         let mut events = Vec::with_capacity(batch.len());
         for line in batch {
             match line {
-                Line::Event(event) => events.push(event),
+                Line::Event(event) => {
+                    self.started |= event.event_type == EventType::AgentStarted;
+                    events.push(event);
+                }
                 Line::Exited(exited) => self.worker = Some(exited),
                 Line::Receipt(receipt) => {
                     attempt.append(std::mem::take(&mut events)).await?;

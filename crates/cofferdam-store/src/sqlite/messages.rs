@@ -127,8 +127,11 @@ async fn settle(
     now_ms: u64,
 ) -> Result<NewEvent, Error> {
     let (state, reason, event) = match receipt {
-        Receipt::Delivered => {
-            let data = json!({ "id": id });
+        Receipt::Delivered { taken_as } => {
+            let mut data = json!({ "id": id });
+            if let Some(taken_as) = taken_as {
+                data["as"] = json!(taken_as);
+            }
             ("delivered", None, NewEvent::new(now_ms, EventType::MessageDelivered, data))
         }
         Receipt::Refused { reason } => {

@@ -19,7 +19,9 @@ async fn assert_refused_everywhere(store: &Store, stale: &Lease) {
     assert!(is_stale(store.renew(stale, 1_500, LEASE_MS).await));
     assert!(is_stale(store.append(stale, &[line(1)]).await));
     assert!(is_stale(store.pending_messages(stale).await));
-    assert!(is_stale(store.mark_message(stale, message, &Receipt::Delivered, 1_500).await));
+    assert!(is_stale(
+        store.mark_message(stale, message, &Receipt::Delivered { taken_as: None }, 1_500).await
+    ));
     assert!(is_stale(store.schedule_retry(stale, &lost(), 2_000, &Left::default(), 1_500).await));
     assert!(is_stale(store.finish(stale, &Outcome::Succeeded, Letter::None, &left(&[line(2)]), 1_500).await));
     assert_eq!(store.run(&stale.attempt().run).await.expect("the run is there"), before);

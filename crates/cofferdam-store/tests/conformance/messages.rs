@@ -16,9 +16,9 @@ on_every_store! {
         let waiting = store.pending_messages(&claimed.lease).await.unwrap();
         assert_eq!(waiting.iter().map(|message| message.id).collect::<Vec<_>>(), [first, second]);
         assert_eq!((waiting[0].kind, waiting[0].content.as_str()), (MessageKind::Steer, "left"));
-        let told = store.mark_message(&claimed.lease, first, &Receipt::Delivered, 1_600).await.unwrap();
+        let told = store.mark_message(&claimed.lease, first, &Receipt::Delivered { taken_as: None }, 1_600).await.unwrap();
         assert!(told.is_some());
-        let again = store.mark_message(&claimed.lease, first, &Receipt::Delivered, 1_600).await.unwrap();
+        let again = store.mark_message(&claimed.lease, first, &Receipt::Delivered { taken_as: None }, 1_600).await.unwrap();
         assert_eq!(again, None);
         let refused = Receipt::Refused { reason: "busy".to_owned() };
         store.mark_message(&claimed.lease, second, &refused, 1_601).await.unwrap();

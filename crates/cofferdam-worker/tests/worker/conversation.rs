@@ -57,6 +57,8 @@ fn a_message_is_delivered_when_the_agent_took_it_and_not_when_it_was_written() {
     worker.wait_for("agent.tool_use");
     worker.send(&message("1", "steer", "left"));
     worker.send(&message("2", "follow_up", "then right"));
+    // A host that was restarted does not know whether it arrived.
+    worker.send(&message("2", "follow_up", "then right"));
     worker.wait_for_text("not yet");
     assert!(worker.data("message.delivered").is_empty());
     worker.send(&message("3", "steer", "go"));
