@@ -54,7 +54,8 @@ fn help_names_every_command() {
     Usage: cofferdam <COMMAND>
 
     Commands:
-      run          Run a program on a repository in a sandbox and print what it changed as a diff
+      run          Run a coding agent, or any program, on a repository in a sandbox and print what it
+                   changed as a diff
       runs         Look at runs, cancel and remove them
       sandbox      Look at what this machine can enforce
       demo         Show on a sample repository what a sealed run holds
@@ -89,36 +90,77 @@ fn help_of_doctor_says_what_its_exit_code_means() {
 #[test]
 fn help_of_run_names_every_flag_and_exit_code() {
     insta::assert_snapshot!(Place::new().says(&["run", "-h"]), @r"
-    Run a program on a repository in a sandbox and print what it changed as a diff
+    Run a coding agent, or any program, on a repository in a sandbox and print what it changed as a diff
 
-    Usage: cofferdam run [OPTIONS] -- <CMD>...
+    Usage: cofferdam run [OPTIONS] [PROMPT] [-- <CMD>...]
 
     Arguments:
-      <CMD>...  The program and its arguments, after `--`; it is not started through a shell
+      [PROMPT]  What the agent is to do; `-` reads it from stdin
+      [CMD]...  A program and its arguments instead of an agent, after `--`; it is not started through a
+                shell
 
     Options:
-          --repo <PATH|URL>        Repository: a folder or an address [default: the one around the
-                                   current folder]
-          --no-repo                Start with an empty workspace
-          --ref <REF>              Branch, tag or commit to work on, instead of the files as they are
-                                   now
-          --mode <native|host>     `native` seals the program off; `host` does NOT [default: native]
-          --network <none|open>    What the program can reach [default: none; open with --mode host]
-          --timeout <DURATION>     Longest time of one attempt, such as 90s, 10m, 1h30m [default: 10m]
-          --memory <SIZE>          Memory of all its processes, such as 512m or 2g [default: 2g]
-          --cpus <NUMBER>          Processors, such as 0.5 or 2 [default: 1]
-          --pids <NUMBER>          Processes and threads [default: 256]
-          --disk <SIZE>            What it may write to disk, such as 500m or 10g [default: 10g]
-          --max-attempts <NUMBER>  How often to try before giving up [default: 1]
-          --env <NAME>             Pass on one of your variables, by name (repeatable)
-          --mount <PATH[:ro|rw]>   Make a path of this machine visible at the same path; read-only
-                                   unless `:rw` (repeatable)
-          --unmask <GLOB>          Show files that are hidden because they look like secrets
-                                   (repeatable)
-          --apply                  Apply the diff to the local repository if the run succeeds
-          --output <FILE>          Write the diff to this file and not to stdout
-          --json                   Print one JSON object instead of the diff
-      -h, --help                   Print help
+          --agent <claude_code|codex|opencode>
+              The agent [default: the one that is installed and has a key]
+          --model <MODEL>
+              The model, as the agent names it [default: the agent's own]
+          --system-prompt <TEXT>
+              Added to the agent's own system prompt
+          --max-turns <NUMBER>
+              Turns of the model that the agent may take, where it can count them
+          --repo <PATH|URL>
+              Repository: a folder or an address [default: the one around the current folder]
+          --no-repo
+              Start with an empty workspace
+          --ref <REF>
+              Branch, tag or commit to work on, instead of the files as they are now
+          --mode <native|host>
+              `native` seals the program off; `host` does NOT [default: native]
+          --network <sealed|none|open>
+              What it can reach [default: sealed for agents, none for programs, open with --mode host]
+          --allow <HOST:PORT|SET>
+              Let it connect to HOST:PORT, or to a set such as `npm`, `pypi`, `crates`, `github`
+              (repeatable)
+          --forward <PORT=HOST:PORT>
+              Put a service on the sandbox's own 127.0.0.1:PORT (repeatable)
+          --push <BRANCH>
+              Let it push this branch of the repository's origin
+          --model-access
+              Let a program use the model through the broker, as agents do
+          --vendor-tools
+              Let the model's vendor search, fetch and store on the agent's behalf
+          --max-cost-usd <AMOUNT>
+              What it may spend at the model, in US dollars
+          --max-tokens <NUMBER>
+              Tokens that it may use, input and output together
+          --max-model-calls <NUMBER>
+              Calls of the model that it may make
+          --timeout <DURATION>
+              Longest time of one attempt, such as 90s, 10m, 1h30m [default: 10m]
+          --memory <SIZE>
+              Memory of all its processes, such as 512m or 2g [default: 2g]
+          --cpus <NUMBER>
+              Processors, such as 0.5 or 2 [default: 1]
+          --pids <NUMBER>
+              Processes and threads [default: 256]
+          --disk <SIZE>
+              What it may write to disk, such as 500m or 10g [default: 10g]
+          --max-attempts <NUMBER>
+              How often to try before giving up [default: 1]
+          --env <NAME>
+              Pass on one of your variables, by name (repeatable)
+          --mount <PATH[:ro|rw]>
+              Make a path of this machine visible at the same path; read-only unless `:rw` (repeatable)
+          --unmask <GLOB>
+              Show files that are hidden because they look like secrets (repeatable)
+          --apply
+              Apply the diff to the local repository if the run succeeds
+          --output <FILE>
+              Write the diff to this file and not to stdout
+          --json
+              Print one JSON object instead of the diff
+      -h, --help
+              Print help
 
     Exit codes:
        0  succeeded
@@ -131,6 +173,8 @@ fn help_of_run_names_every_flag_and_exit_code() {
        7  the agent's program could not be started
        8  the diff could not be applied (conflict)
        9  a limit was exceeded: memory, processes, disk, output
+      10  the budget was spent: money, tokens or model calls
+      11  the model could not be used: key, quota, overload, no answer
       70  internal error
     exit 0
     ");
@@ -205,7 +249,7 @@ fn bad_values_say_what_to_type() {
     ");
     insta::assert_snapshot!(place.says(&["run", "--mode", "host", "--network", "none", "--", "true"]), @r"
     error: --mode host cannot close the network
-    hint: type `--mode native --network none`, or leave --network out
+    hint: type `--mode native`, or leave --network out
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--env", "TOKEN=hunter2", "--", "true"]), @r"
@@ -243,22 +287,18 @@ fn bad_values_say_what_to_type() {
 #[test]
 fn a_missing_command_and_an_unknown_flag_are_usage_errors() {
     let place = Place::new();
-    insta::assert_snapshot!(place.says(&["run"]), @r"
-    error: the following required arguments were not provided:
-      <CMD>...
-
-    Usage: cofferdam run -- <CMD>...
-
-    For more information, try '--help'.
+    insta::assert_snapshot!(place.says(&["run"]), @r#"
+    error: there is neither a prompt nor a program
+    hint: type `cofferdam run "make the tests pass"`, or a program: `cofferdam run -- make test`
     exit 2
-    ");
+    "#);
     insta::assert_snapshot!(place.says(&["run", "--memroy", "1g", "--", "true"]), @r"
     error: unexpected argument '--memroy' found
 
       tip: a similar argument exists: '--memory'
       tip: to pass '--memroy' as a value, use '-- --memroy'
 
-    Usage: cofferdam run --memory <SIZE> -- <CMD>...
+    Usage: cofferdam run --memory <SIZE> [PROMPT] [-- <CMD>...]
 
     For more information, try '--help'.
     exit 2

@@ -30,15 +30,14 @@ rm -f $CANARY/sang
 
 #[test]
 fn nothing_that_a_program_plants_runs_while_its_changes_are_collected_and_applied() {
-    let mut fixture = Fixture::new();
+    let fixture = Fixture::new();
     let canary = fixture.path("canary");
     fs::create_dir(&canary).expect("a new folder");
     fs::set_permissions(&canary, PermissionsExt::from_mode(0o777)).expect("its owner");
-    fixture.set_env("CANARY", canary.to_str().expect("a plain path"));
-    fixture.set_env("OUTSIDE", fixture.repository().to_str().expect("a plain path"));
+    // Not through `--env`: what is allowed that way is a secret, and a diff with one in it is not applied.
+    let places = format!("CANARY={} OUTSIDE={}", canary.display(), fixture.repository().display());
     let mount = format!("{}:rw", canary.display());
-    let flags = ["--env", "CANARY", "--env", "OUTSIDE", "--mount", &mount, "--apply"];
-    let finished = fixture.run(&flags, PLANT);
+    let finished = fixture.run(&["--mount", &mount, "--apply"], &format!("{places}\n{PLANT}"));
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     let sang = fs::read_to_string(canary.join("sang")).unwrap_or_default();
     assert_eq!(sang, "", "ran outside");

@@ -122,7 +122,7 @@ fn a_command_must_be_text_and_name_a_program() {
     let place = Place::new();
     let bad = OsStr::from_bytes(b"\xff").to_owned();
     assert!(place.error(|args| args.command = vec!["sh".into(), bad]).contains("UTF-8"));
-    assert!(place.error(|args| args.command = vec!["".into()]).contains("no program"));
+    assert!(place.error(|args| args.command = vec!["".into()]).contains("neither a prompt nor a program"));
 }
 
 #[test]
