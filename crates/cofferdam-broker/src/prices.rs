@@ -3,10 +3,10 @@
 use crate::options::{Price, PriceTable};
 
 /// When the list below was last brought up to date.
-const AS_OF: &str = "2026-02-15";
+const AS_OF: &str = "2026-09-22";
 
 /// Name, then dollars per million tokens: input, output, read from the cache, written to the cache.
-const PRICES: [(&str, f64, f64, f64, f64); 38] = [
+const PRICES: [(&str, f64, f64, f64, f64); 55] = [
     ("claude-opus-4", 5.0, 25.0, 0.5, 6.25),
     ("claude-opus-4-0", 15.0, 75.0, 1.5, 18.75),
     ("claude-opus-4-1", 15.0, 75.0, 1.5, 18.75),
@@ -45,6 +45,23 @@ const PRICES: [(&str, f64, f64, f64, f64); 38] = [
     ("o4-mini", 1.1, 4.4, 0.275, 1.1),
     ("codex-mini-latest", 1.5, 6.0, 0.375, 1.5),
     ("gpt-4-turbo", 10.0, 30.0, 10.0, 10.0),
+    ("claude-sonnet-5", 2.0, 10.0, 0.2, 2.5),
+    ("claude-fable-5", 10.0, 50.0, 1.0, 12.5),
+    ("claude-fable-5-1", 10.0, 50.0, 0.25, 12.5),
+    ("gpt-5.4-nano", 0.2, 1.25, 0.02, 0.2),
+    ("gpt-5.4-pro", 30.0, 180.0, 30.0, 30.0),
+    ("gpt-5.5-pro", 30.0, 180.0, 30.0, 30.0),
+    ("claude-opus-5", 5.0, 25.0, 0.5, 6.25),
+    ("claude-opus-5-5", 4.0, 20.0, 0.2, 5.0),
+    ("gpt-5.4", 2.5, 15.0, 0.25, 2.5),
+    ("gpt-5.4-mini", 0.75, 4.5, 0.075, 0.75),
+    ("gpt-5.5", 5.0, 30.0, 0.5, 5.0),
+    ("gpt-5.6-luna", 0.2, 1.2, 0.02, 0.25),
+    ("gpt-5.6-sol", 5.0, 30.0, 0.5, 6.25),
+    ("gpt-5.6-terra", 2.5, 15.0, 0.25, 3.125),
+    ("gpt-6-astra", 10.0, 50.0, 1.0, 12.5),
+    ("gpt-6-luna", 0.1, 0.5, 0.01, 0.125),
+    ("gpt-6-sol", 2.0, 10.0, 0.2, 2.5),
 ];
 
 impl PriceTable {

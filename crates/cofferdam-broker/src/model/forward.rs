@@ -71,7 +71,7 @@ impl Routes {
         if price.is_none() && rebuilt.endpoint.generates() && self.books.purse.counts_cost() {
             let message = format!(
                 "nobody knows what `{model}` costs, so --max-cost-usd cannot hold: set its price in settings.json \
-                 under `model.prices.{model}`"
+                 under `prices.models.{model}`"
             );
             return Err(Refusal::bad_request("price", message));
         }

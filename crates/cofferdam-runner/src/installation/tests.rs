@@ -313,7 +313,8 @@ async fn whatever_a_version_leaves_running_ends_with_it() {
     // The reader of the fifo sees its end only when the process that the script left behind is gone.
     let fifo = machine.at("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    let script = format!("sleep 1000 > {} &\necho 1.2.3\n", fifo.display());
+    // Opened by the script itself, so that the reader has somebody to wait for before the version is said.
+    let script = format!("exec 3> {}\nsleep 1000 >&3 3>&- &\nexec 3>&-\necho 1.2.3\n", fifo.display());
     let reader = std::thread::spawn(move || fs::read(fifo).unwrap());
     assert_eq!(version(&spoken(&machine, &script), &machine.root).await.unwrap(), "1.2.3");
     assert_eq!(reader.join().unwrap(), b"");

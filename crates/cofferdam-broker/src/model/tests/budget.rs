@@ -99,7 +99,7 @@ async fn under_a_cost_budget_a_model_without_a_price_is_refused_by_name() {
     let rig = setup.open().await;
     let (status, body) = rig.post(CHAT, &json!({"model": "m1", "messages": []})).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert!(body.contains("`model.prices.m1`"), "{body}");
+    assert!(body.contains("`prices.models.m1`"), "{body}");
     assert_eq!(rig.message().await.0, StatusCode::OK);
     assert_eq!(fake.seen().len(), 1);
 }

@@ -126,6 +126,7 @@ fn named(
         )
     })?;
     find(cli, search).map_err(|error| cannot_be_used(&error))?;
+    refuse_turns(cli, &setup)?;
     let setup = setup_of(cli, setup);
     let vendors = setup.vendors().unwrap_or_default();
     if !vendors.iter().any(|vendor| with_key.contains(vendor)) {
@@ -139,6 +140,18 @@ fn named(
         ));
     }
     Ok(ChosenAgent { setup, notice: None })
+}
+
+/// A limit that is not held would be worse than none.
+fn refuse_turns(cli: Cli, setup: &PromptSetup) -> Result<(), UsageError> {
+    match cli {
+        Cli::ClaudeCode => Ok(()),
+        Cli::Codex | Cli::OpenCode if setup.max_turns.is_none() => Ok(()),
+        Cli::Codex | Cli::OpenCode => Err(UsageError::new(
+            format!("{} cannot count its turns, so --max-turns would not hold", cli.title()),
+            "type `--max-model-calls NUMBER`, which the broker holds for every agent",
+        )),
+    }
 }
 
 fn cannot_be_used(error: &InstallationError) -> UsageError {
@@ -156,6 +169,7 @@ fn first_that_can(
             let candidate = setup_of(cli, setup.clone());
             let vendors = candidate.vendors().unwrap_or_default();
             if vendors.iter().any(|vendor| with_key.contains(vendor)) {
+                refuse_turns(cli, &setup)?;
                 let notice = format!("using {} ({})", cli.title(), found.command.display());
                 return Ok(ChosenAgent { setup: candidate, notice: Some(notice) });
             }

@@ -10,7 +10,7 @@ use super::OneRun;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::records::Records;
-use crate::{sanitize, terminal};
+use crate::{redaction, sanitize, terminal};
 
 /// How long a receipt is waited for. A follow-up waits for the end of a turn, which may take its time; the
 /// message stays in the queue when nobody waits any more.
@@ -57,6 +57,13 @@ pub(crate) async fn run(records: &Records, id: &RunId, args: &SendArgs) -> Resul
         return Err(UsageError::new(
             "there is nothing to say",
             format!("type `cofferdam runs send {id} --steer \"use the other file\"`"),
+        )
+        .into());
+    }
+    if redaction::redactor().finds(text.as_bytes()) {
+        return Err(UsageError::new(
+            "the message has the value of a secret variable of yours in it, which would be kept",
+            "say it without the secret",
         )
         .into());
     }
