@@ -25,6 +25,9 @@ fn opencode_edits_on_the_host_and_never_has_the_key() {
 const OWN: &str = r#""/proc/self/environ /proc/$$/environ /proc/$PPID/environ $PWD
     ${CLAUDE_CONFIG_DIR:-} ${CODEX_HOME:-} ${XDG_CONFIG_HOME:-} ${XDG_DATA_HOME:-} ${XDG_STATE_HOME:-}""#;
 
+/// OpenCode installs a package at every start, and what npm keeps of it must not stay in the home.
+const NPM: &str = r#"case "$npm_config_cache" in ""|"$HOME"/*) echo "npm's cache is in the home";; esac;"#;
+
 fn edits_on_the_host(cli: Cli) {
     let Some(agents) = Agents::find() else { return };
     let (key, login) = (new_secret("sk-e2e"), new_secret("login"));
@@ -36,14 +39,18 @@ fn edits_on_the_host(cli: Cli) {
         Answer::write_file("made/new.txt", "one\ntwo\n"),
         Answer::read_file("README.md"),
         Answer::edit_file("README.md", "hello\n", "goodbye\n"),
-        Answer::shell(format!("{{ {in_own}{in_home}}} > hunt.txt 2>&1")),
+        Answer::shell(format!("{{ {NPM} {in_own}{in_home}}} > hunt.txt 2>&1")),
         Answer::text("I have done it."),
     ];
-    let stage = Stage::with_key(&agents, &key, Script::new(answers));
+    let mut stage = Stage::with_key(&agents, &key, Script::new(answers));
+    // A registry that is not there: no test waits for the network.
+    stage.fixture.set_env("npm_config_registry", "http://127.0.0.1:9");
+    stage.fixture.set_env("npm_config_fetch_retries", "0");
+    let npm = ["--env", "npm_config_registry", "--env", "npm_config_fetch_retries"];
     plant_logins(&stage.fixture, &login);
     let (repository, home) = (Snapshot::of(&stage.fixture.repository()), Snapshot::of(&stage.fixture.home()));
 
-    let finished = stage.run(cli, &["--mode", "host"]);
+    let finished = stage.run(cli, &[&["--mode", "host"], &npm[..]].concat());
     assert_eq!((finished.code, &*finished.outcome()), (Some(0), "succeeded"), "{}", finished.stderr);
     for words in ["WARNING: --mode host puts no wall around the program", "NOT SEALED: host mode"] {
         assert!(finished.stderr.contains(words), "`{words}` in {}", finished.stderr);
