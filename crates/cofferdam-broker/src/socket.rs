@@ -1,13 +1,14 @@
 //! The Unix sockets of an attempt.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tokio::net::UnixListener;
 
-/// The name under which a socket is made before it has its own. Not longer than any of those: a socket's path
-/// has an end at 108 bytes.
+/// The name under which a socket is made before it has its own.
 const UNFINISHED: &str = "new.sock";
 
 /// A socket that takes connections.
@@ -32,7 +33,7 @@ impl Socket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(&unfinished)?;
+        let listener = bind(folder, UNFINISHED)?;
         // The folders above are for their owner only; in a sandbox made by root the agent is somebody else.
         std::fs::set_permissions(&unfinished, std::fs::Permissions::from_mode(0o666))?;
         let inode = std::fs::symlink_metadata(&unfinished)?.ino();
@@ -40,6 +41,13 @@ impl Socket {
         std::fs::rename(&unfinished, &path)?;
         Ok(Self { listener, path: SocketPath { path, inode } })
     }
+}
+
+/// A socket's address holds 107 bytes, and a state folder deep in a home is longer: so the folder is opened, and
+/// the socket is addressed through the descriptor.
+fn bind(folder: &Path, name: &str) -> io::Result<UnixListener> {
+    let folder = File::open(folder)?;
+    UnixListener::bind(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
 
 impl SocketPath {
@@ -50,5 +58,25 @@ impl SocketPath {
         if is_ours && let Err(error) = std::fs::remove_file(&self.path) {
             tracing::debug!(path = %self.path.display(), %error, "failed to remove a socket");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_folder_may_be_deeper_than_an_address_is_long() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("deep".repeat(30));
+        std::fs::create_dir(&folder).unwrap();
+        let socket = Socket::listen(&folder, "egress.sock").unwrap();
+        let opened = File::open(&folder).unwrap();
+        let short = format!("/proc/self/fd/{}/egress.sock", opened.as_raw_fd());
+        let (connected, accepted) =
+            tokio::join!(tokio::net::UnixStream::connect(short), socket.listener.accept());
+        assert!(connected.is_ok() && accepted.is_ok());
+        socket.path.remove();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     }
 }

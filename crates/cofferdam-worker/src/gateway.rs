@@ -3,8 +3,10 @@
 //! One thread serves all of them. A process or a thread per connection would count against the agent's own
 //! limit on processes, and an agent could starve itself of its model.
 
+use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdTcpListener};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -23,6 +25,8 @@ const CONNECTIONS: usize = 512;
 const BROKER_AWAY: Duration = Duration::from_secs(10);
 /// How often it is looked for meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What a socket's address holds.
+const LONGEST_ADDRESS: usize = 107;
 /// After a failed accept (no descriptors left) the next one would fail at once, too.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -96,12 +100,24 @@ async fn forward(mut inner: TcpStream, socket: &Path) {
 async fn connect(socket: &Path) -> Option<UnixStream> {
     let give_up_at = Instant::now() + BROKER_AWAY;
     loop {
-        match UnixStream::connect(socket).await {
+        match connect_once(socket).await {
             Ok(stream) => return Some(stream),
             Err(_) if Instant::now() < give_up_at => sleep(LOOK_EVERY).await,
             Err(_) => return None,
         }
     }
+}
+
+/// On the host the folder is the caller's, and may be deeper than the 107 bytes of a socket's address: then it is
+/// opened, and the socket addressed through the descriptor.
+async fn connect_once(socket: &Path) -> io::Result<UnixStream> {
+    let (Some(folder), Some(name), true) =
+        (socket.parent(), socket.file_name(), socket.as_os_str().len() > LONGEST_ADDRESS)
+    else {
+        return UnixStream::connect(socket).await;
+    };
+    let folder = File::open(folder)?;
+    UnixStream::connect(Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name)).await
 }
 
 #[cfg(test)]
@@ -126,7 +142,8 @@ mod tests {
 
     /// Answers every connection with its name and what it read, once the other side has finished writing.
     fn echo(folder: &Path, name: String) {
-        let listener = UnixListener::bind(folder.join(&name)).unwrap();
+        let opened = File::open(folder).unwrap();
+        let listener = UnixListener::bind(format!("/proc/self/fd/{}/{name}", opened.as_raw_fd())).unwrap();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
@@ -155,6 +172,16 @@ mod tests {
         let opened = open(&setup(folder.path(), vec![free])).unwrap();
         assert_eq!(ask(opened.port, "hello"), "egress.sock hello");
         assert_eq!(ask(free, "hello"), format!("forward-{free}.sock hello"));
+    }
+
+    #[test]
+    fn the_folder_may_be_deeper_than_an_address_is_long() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("deep".repeat(30));
+        std::fs::create_dir(&folder).unwrap();
+        echo(&folder, gateway::SOCKET.to_owned());
+        let opened = open(&setup(&folder, Vec::new())).unwrap();
+        assert_eq!(ask(opened.port, "hello"), "egress.sock hello");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The broker that serves a node's attempts: in the same process, or one of its own.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -106,9 +108,18 @@ impl Gate {
 
 async fn answers(socket: &Path) -> Result<(), GateError> {
     let looking = async {
-        while UnixStream::connect(socket).await.is_err() {
+        while connect(socket).await.is_err() {
             sleep(LOOK_EVERY).await;
         }
     };
     timeout(OPENS_WITHIN, looking).await.map_err(|_| GateError::Silent)
+}
+
+/// Through a descriptor of the folder, which may be deeper than a socket's address is long.
+async fn connect(socket: &Path) -> std::io::Result<UnixStream> {
+    let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
+        return UnixStream::connect(socket).await;
+    };
+    let folder = File::open(folder)?;
+    UnixStream::connect(Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name)).await
 }

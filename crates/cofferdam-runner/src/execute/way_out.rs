@@ -86,6 +86,8 @@ pub(super) fn private_folders(home: &Home, id: &SandboxId) -> std::io::Result<Ve
         ("XDG_DATA_HOME", "data"),
         ("XDG_STATE_HOME", "state"),
         ("XDG_CACHE_HOME", "cache"),
+        // OpenCode installs a package of its own at every start, through npm's cache in the home.
+        ("npm_config_cache", "npm"),
     ];
     let make = |(variable, name): (&str, &str)| {
         let path = root.join(name);

@@ -1,0 +1,78 @@
+//! Which agent is taken if none is named, and what is said if there is none.
+
+use std::fs::{self, File};
+use std::process::{Command, Stdio};
+
+use cofferdam_e2e::{Agents, Finished, Fixture};
+use cofferdam_scripted_model::{Answer, Kind};
+
+use crate::stage::{Cli, Stage, without_foreign_keys};
+
+/// A command without the vendors' variables of anybody.
+fn keyless(fixture: &Fixture, args: &[&str]) -> Command {
+    let mut command = fixture.command();
+    command.args(args);
+    without_foreign_keys(&mut command);
+    command
+}
+
+#[test]
+fn without_a_name_it_says_which_agent_it_took_and_reads_the_prompt_from_stdin() {
+    let Some(agents) = Agents::find() else { return };
+    let stage = Stage::new(&agents, [Answer::text("Nothing to do.")]);
+    let prompt = stage.fixture.path("prompt.txt");
+    fs::write(&prompt, "look around,\nthen say so\n").expect("a new file");
+    let mut command = keyless(&stage.fixture, &["run", "--json", "-"]);
+    command.stdin(Stdio::from(File::open(&prompt).expect("the prompt")));
+    let output = command.output().expect("the binary can be started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let notice = format!("cofferdam: using Claude Code ({})", agents.launcher("claude").display());
+    assert!(said.contains(&notice), "`{notice}` in {said}");
+    let call = stage.model.requests().into_iter().find(|request| request.kind == Kind::Call).expect("a call");
+    assert!(call.body["messages"].to_string().contains(r"look around,\nthen say so"), "{}", call.body);
+    assert!(said.contains("the agent said: Nothing to do."), "{said}");
+}
+
+#[test]
+fn without_a_name_the_agent_that_has_a_key_is_taken() {
+    let Some(agents) = Agents::find() else { return };
+    let stage = Stage::new(&agents, [Answer::text("Nothing to do.")]);
+    let mut command = keyless(&stage.fixture, &["run", "--json", "--model", "gpt-5.5", "look around"]);
+    command.env_remove("ANTHROPIC_API_KEY");
+    let finished = Finished::of(command);
+    assert_eq!((finished.code, &*finished.outcome()), (Some(0), "succeeded"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("cofferdam: using Codex ("), "{}", finished.stderr);
+}
+
+/// Refused as a mistake of the caller's, in one line and one hint, before anything is on record.
+fn assert_refused(finished: &Finished, error: &str, hint: &str) {
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    let says = |words: &str| finished.stderr.lines().any(|line| line.contains(words));
+    assert!(says(&format!("error: {error}")), "`{error}` in {}", finished.stderr);
+    assert!(says("hint: ") && says(hint), "`{hint}` in {}", finished.stderr);
+}
+
+#[test]
+fn without_a_key_it_says_which_variable_to_set() {
+    let Some(agents) = Agents::find() else { return };
+    let mut fixture = Fixture::new();
+    fixture.set_env("PATH", agents.path().to_str().expect("a plain path"));
+    let run = |args: &[&str]| Finished::of(keyless(&fixture, &[&["run"], args, &["look around"]].concat()));
+    let none = "Claude Code is installed, and there is no key for it";
+    assert_refused(&run(&[]), none, "export ANTHROPIC_API_KEY=");
+    assert_refused(&run(Cli::Claude.flags()), "there is no key for Claude Code", "export ANTHROPIC_API_KEY=");
+    assert_refused(&run(Cli::Codex.flags()), "there is no key for Codex", "export OPENAI_API_KEY=");
+    assert_refused(&run(&["--agent", "gemini"]), "--agent `gemini` is not an agent", "--agent claude_code");
+    assert_refused(&Finished::of(keyless(&fixture, &["run", "-"])), "the prompt is empty", "stdin");
+}
+
+#[test]
+fn without_an_agent_it_says_how_to_get_one() {
+    let mut fixture = Fixture::new();
+    fixture.set_env("PATH", "/usr/bin:/bin");
+    fixture.set_env("ANTHROPIC_API_KEY", "sk-of-no-use-at-all");
+    let run = |args: &[&str]| Finished::of(keyless(&fixture, &[&["run"], args, &["look around"]].concat()));
+    assert_refused(&run(&[]), "no agent is installed", "npm install -g @anthropic-ai/claude-code");
+    assert_refused(&run(Cli::Claude.flags()), "claude", "npm install -g @anthropic-ai/claude-code");
+}

@@ -1,0 +1,9 @@
+//! The real Claude Code, Codex and OpenCode, run by the real binary, against a model that plays a script.
+
+mod at_home;
+mod budgets;
+mod choosing;
+mod edits;
+mod hunt;
+mod on_the_host;
+mod stage;
