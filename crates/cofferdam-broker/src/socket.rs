@@ -1,14 +1,32 @@
 //! The Unix sockets of an attempt.
+//!
+//! A socket's address holds 107 bytes, and a state folder deep in a home directory is longer. So the folder is
+//! opened, and the socket is addressed through the descriptor.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 
-/// The name under which a socket is made before it has its own. Not longer than any of those: a socket's path
-/// has an end at 108 bytes.
+/// The name under which a socket is made before it has its own.
 const UNFINISHED: &str = "new.sock";
+
+/// Connects to a socket of an attempt from outside its sandbox.
+///
+/// # Errors
+/// Nobody listens there.
+pub async fn connect(folder: &Path, name: &str) -> io::Result<UnixStream> {
+    let folder = File::open(folder)?;
+    UnixStream::connect(short_path(&folder, name)).await
+}
+
+/// A path that fits a socket's address while the folder is open.
+fn short_path(folder: &File, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+}
 
 /// A socket that takes connections.
 pub(crate) struct Socket {
@@ -32,7 +50,7 @@ impl Socket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(&unfinished)?;
+        let listener = UnixListener::bind(short_path(&File::open(folder)?, UNFINISHED))?;
         // The folders above are for their owner only; in a sandbox made by root the agent is somebody else.
         std::fs::set_permissions(&unfinished, std::fs::Permissions::from_mode(0o666))?;
         let inode = std::fs::symlink_metadata(&unfinished)?.ino();
@@ -50,5 +68,22 @@ impl SocketPath {
         if is_ours && let Err(error) = std::fs::remove_file(&self.path) {
             tracing::debug!(path = %self.path.display(), %error, "failed to remove a socket");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_may_be_deeper_than_its_address_is_long() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("a-folder-of-a-long-name".repeat(8));
+        std::fs::create_dir(&folder).unwrap();
+        let socket = Socket::listen(&folder, "egress.sock").unwrap();
+        let (client, server) = tokio::join!(connect(&folder, "egress.sock"), socket.listener.accept());
+        assert!(client.is_ok() && server.is_ok());
+        socket.path.remove();
+        assert!(connect(&folder, "egress.sock").await.is_err());
     }
 }

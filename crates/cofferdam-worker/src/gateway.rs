@@ -3,8 +3,10 @@
 //! One thread serves all of them. A process or a thread per connection would count against the agent's own
 //! limit on processes, and an agent could starve itself of its model.
 
+use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdTcpListener};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -23,6 +25,8 @@ const CONNECTIONS: usize = 512;
 const BROKER_AWAY: Duration = Duration::from_secs(10);
 /// How often it is looked for meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// A socket's address holds 107 bytes; the rest is for its name.
+const LONGEST_FOLDER: usize = 80;
 /// After a failed accept (no descriptors left) the next one would fail at once, too.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -35,7 +39,7 @@ pub(crate) struct Opened {
 
 /// Listens on the gateway's ports, and forwards in a thread of its own. When this returns, the ports answer.
 pub(crate) fn open(setup: &Gateway) -> io::Result<Opened> {
-    let folder = Path::new(&setup.folder);
+    let (folder, open) = reachable(Path::new(&setup.folder))?;
     let main = listen(setup.port.unwrap_or(0))?;
     let port = main.local_addr()?.port();
     let mut ports = vec![(main, folder.join(gateway::SOCKET))];
@@ -43,8 +47,21 @@ pub(crate) fn open(setup: &Gateway) -> io::Result<Opened> {
         ports.push((listen(forward)?, folder.join(gateway::forward_socket(forward))));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    thread::Builder::new().name("gateway".to_owned()).spawn(move || runtime.block_on(serve(ports)))?;
+    thread::Builder::new().name("gateway".to_owned()).spawn(move || {
+        let _open = open;
+        runtime.block_on(serve(ports));
+    })?;
     Ok(Opened { port })
+}
+
+/// The folder, by a path that leaves room for a socket's name, and what has to stay open for it to be right.
+/// Outside of a sandbox of our own the folder is in the state folder, which may lie deep.
+fn reachable(folder: &Path) -> io::Result<(PathBuf, Option<File>)> {
+    if folder.as_os_str().len() <= LONGEST_FOLDER {
+        return Ok((folder.to_owned(), None));
+    }
+    let open = File::open(folder)?;
+    Ok((PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())), Some(open)))
 }
 
 fn listen(port: u16) -> io::Result<StdTcpListener> {
@@ -155,6 +172,16 @@ mod tests {
         let opened = open(&setup(folder.path(), vec![free])).unwrap();
         assert_eq!(ask(opened.port, "hello"), "egress.sock hello");
         assert_eq!(ask(free, "hello"), format!("forward-{free}.sock hello"));
+    }
+
+    #[test]
+    fn the_sockets_may_be_deeper_than_their_address_is_long() {
+        let folder = tempfile::tempdir().unwrap();
+        echo(folder.path(), gateway::SOCKET.to_owned());
+        let deep = folder.path().join("a-folder-of-a-long-name".repeat(8));
+        std::os::unix::fs::symlink(folder.path(), &deep).unwrap();
+        let opened = open(&setup(&deep, Vec::new())).unwrap();
+        assert_eq!(ask(opened.port, "hello"), "egress.sock hello");
     }
 
     #[test]

@@ -6,7 +6,6 @@ use std::time::Duration;
 use cofferdam_broker::{Broker, OpenError};
 use cofferdam_core::{AttemptRef, Event, gateway};
 use cofferdam_store::Store;
-use tokio::net::UnixStream;
 use tokio::sync::broadcast;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -59,7 +58,7 @@ impl Gate {
             }
             Self::Apart(process) => {
                 process.ensure().await;
-                answers(&granted.folder.join(gateway::SOCKET)).await
+                answers(&granted.folder).await
             }
         }
     }
@@ -104,9 +103,9 @@ impl Gate {
     }
 }
 
-async fn answers(socket: &Path) -> Result<(), GateError> {
+async fn answers(folder: &Path) -> Result<(), GateError> {
     let looking = async {
-        while UnixStream::connect(socket).await.is_err() {
+        while cofferdam_broker::connect(folder, gateway::SOCKET).await.is_err() {
             sleep(LOOK_EVERY).await;
         }
     };
