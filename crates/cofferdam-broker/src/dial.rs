@@ -53,6 +53,18 @@ pub(crate) enum DialError {
     TimedOut { target: HostPort, after: Duration },
 }
 
+impl DialError {
+    /// The address that has to be allowed before the target can be reached.
+    pub(crate) fn private(&self) -> Option<HostPort> {
+        match self {
+            Self::Private { address, .. } => {
+                Some(HostPort { host: Host::Address(address.ip().to_canonical()), port: address.port() })
+            }
+            Self::Resolve { .. } | Self::Connect { .. } | Self::TimedOut { .. } => None,
+        }
+    }
+}
+
 impl Dialer {
     /// A dialer that asks these name servers, or those of the system without any.
     pub(crate) fn new(name_servers: &[SocketAddr], connect_time: Duration) -> Self {

@@ -37,6 +37,7 @@ pub use broker::{Broker, OpenError};
 pub use grant::{GitGrant, Grant, ModelGrant};
 pub use ledger::{CallBegun, CallEnded, CallId, Ledger, LedgerError};
 pub use options::{Bounds, Credential, GitCredential, Options, Price, PriceTable, Secrets, Upstream};
+pub use socket::connect;
 
 /// The parts that read what strangers write, for the fuzzers. Not an interface.
 #[doc(hidden)]

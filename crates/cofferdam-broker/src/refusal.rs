@@ -1,14 +1,18 @@
 //! How the broker says no: in an answer that a person reads, and in the run's events.
 
 use bytes::Bytes;
-use cofferdam_core::{AttemptRef, Host, HostPort, with_causes};
+use cofferdam_core::{AttemptRef, HostPort, with_causes};
 use http::{HeaderValue, Response, StatusCode, header};
+use hyper::ext::ReasonPhrase;
 
 use crate::body::{Body, full};
 use crate::dial::DialError;
+use crate::upstream::RequestError;
 
 /// The header that repeats the reason: several clients show a CONNECT's headers and never its body.
 const REASON_HEADER: &str = "x-cofferdam";
+/// The most that the status line says. Clients read lines of some kilobytes, and people less.
+const MAX_PHRASE: usize = 300;
 
 /// Something that was not let through.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,17 +46,29 @@ impl Refusal {
     pub(crate) fn undialled(attempt: &AttemptRef, error: &DialError) -> Self {
         let reason = with_causes(error);
         match error {
-            DialError::Private { address, .. } => {
-                let target =
-                    HostPort { host: Host::Address(address.ip().to_canonical()), port: address.port() };
-                let hint = Some(allow_hint(attempt, &target));
-                Self { status: StatusCode::FORBIDDEN, reason, hint }
-            }
+            DialError::Private { .. } => Self::private(attempt, reason, error.private().as_ref()),
             DialError::Resolve { .. } | DialError::Connect { .. } => {
                 Self { status: StatusCode::BAD_GATEWAY, reason, hint: None }
             }
             DialError::TimedOut { .. } => Self { status: StatusCode::GATEWAY_TIMEOUT, reason, hint: None },
         }
+    }
+
+    /// The run's git host gave no answer.
+    pub(crate) fn unanswered(attempt: &AttemptRef, error: &RequestError) -> Self {
+        match error {
+            RequestError::Connect { private: Some(address), reason, .. } => {
+                Self::private(attempt, reason.clone(), Some(address))
+            }
+            RequestError::Connect { private: None, .. } | RequestError::Cut { .. } => {
+                Self { status: StatusCode::BAD_GATEWAY, reason: error.to_string(), hint: None }
+            }
+        }
+    }
+
+    fn private(attempt: &AttemptRef, reason: String, address: Option<&HostPort>) -> Self {
+        let hint = address.map(|address| allow_hint(attempt, address));
+        Self { status: StatusCode::FORBIDDEN, reason, hint }
     }
 
     /// One line for people.
@@ -67,12 +83,22 @@ impl Refusal {
     pub(crate) fn response(&self) -> Response<Body> {
         let mut response = Response::new(full(format!("{}\n", self.text())));
         *response.status_mut() = self.status;
+        // npm and pip show the status line of a CONNECT and nothing else of it.
+        if let Some(phrase) = self.phrase() {
+            response.extensions_mut().insert(phrase);
+        }
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         if let Ok(reason) = HeaderValue::from_str(&self.reason) {
             headers.insert(REASON_HEADER, reason);
         }
         response
+    }
+
+    /// What stands in place of `Forbidden` in the status line; `None` if it would not fit there.
+    fn phrase(&self) -> Option<ReasonPhrase> {
+        let text = self.text();
+        if text.len() <= MAX_PHRASE && text.is_ascii() { ReasonPhrase::try_from(text).ok() } else { None }
     }
 
     /// The answer as bytes, where there is no HTTP server to send it. The connection ends with it.

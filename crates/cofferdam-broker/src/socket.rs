@@ -1,4 +1,7 @@
 //! The Unix sockets of an attempt.
+//!
+//! A socket's address holds 107 bytes, and a state folder deep in a home directory is longer. So the folder is
+//! opened, and the socket is addressed through the descriptor.
 
 use std::fs::File;
 use std::io;
@@ -6,10 +9,24 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 
 /// The name under which a socket is made before it has its own.
 const UNFINISHED: &str = "new.sock";
+
+/// Connects to a socket of an attempt from outside its sandbox.
+///
+/// # Errors
+/// Nobody listens there.
+pub async fn connect(folder: &Path, name: &str) -> io::Result<UnixStream> {
+    let folder = File::open(folder)?;
+    UnixStream::connect(short_path(&folder, name)).await
+}
+
+/// A path that fits a socket's address while the folder is open.
+fn short_path(folder: &File, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+}
 
 /// A socket that takes connections.
 pub(crate) struct Socket {
@@ -33,7 +50,7 @@ impl Socket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = bind(folder, UNFINISHED)?;
+        let listener = UnixListener::bind(short_path(&File::open(folder)?, UNFINISHED))?;
         // The folders above are for their owner only; in a sandbox made by root the agent is somebody else.
         std::fs::set_permissions(&unfinished, std::fs::Permissions::from_mode(0o666))?;
         let inode = std::fs::symlink_metadata(&unfinished)?.ino();
@@ -41,13 +58,6 @@ impl Socket {
         std::fs::rename(&unfinished, &path)?;
         Ok(Self { listener, path: SocketPath { path, inode } })
     }
-}
-
-/// A socket's address holds 107 bytes, and a state folder deep in a home is longer: so the folder is opened, and
-/// the socket is addressed through the descriptor.
-fn bind(folder: &Path, name: &str) -> io::Result<UnixListener> {
-    let folder = File::open(folder)?;
-    UnixListener::bind(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
 }
 
 impl SocketPath {
@@ -66,17 +76,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_folder_may_be_deeper_than_an_address_is_long() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("deep".repeat(30));
+    async fn a_socket_may_be_deeper_than_its_address_is_long() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("a-folder-of-a-long-name".repeat(8));
         std::fs::create_dir(&folder).unwrap();
         let socket = Socket::listen(&folder, "egress.sock").unwrap();
-        let opened = File::open(&folder).unwrap();
-        let short = format!("/proc/self/fd/{}/egress.sock", opened.as_raw_fd());
-        let (connected, accepted) =
-            tokio::join!(tokio::net::UnixStream::connect(short), socket.listener.accept());
-        assert!(connected.is_ok() && accepted.is_ok());
+        let (client, server) = tokio::join!(connect(&folder, "egress.sock"), socket.listener.accept());
+        assert!(client.is_ok() && server.is_ok());
         socket.path.remove();
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        assert!(connect(&folder, "egress.sock").await.is_err());
     }
 }

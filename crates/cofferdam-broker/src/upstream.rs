@@ -17,7 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
 use crate::body::Body;
-use crate::dial::{AddressCheck, Dialer};
+use crate::dial::{AddressCheck, DialError, Dialer};
 
 /// How long a connection that nobody uses is kept. Shorter than the minute after which the usual servers
 /// close theirs, so that a request seldom meets a connection that is just being closed.
@@ -40,6 +40,8 @@ pub(crate) enum RequestError {
         authority: String,
         /// The innermost causes, for people.
         reason: String,
+        /// The address that it is at, if that is one which has to be allowed first.
+        private: Option<HostPort>,
     },
     /// The request may have arrived.
     #[error("{authority} closed the connection before it answered: {reason}")]
@@ -81,7 +83,7 @@ impl Client {
         self.inner.request(request).await.map_err(|error| {
             let reason = causes(&error);
             if error.is_connect() {
-                RequestError::Connect { authority, reason }
+                RequestError::Connect { authority, reason, private: private(&error) }
             } else {
                 RequestError::Cut { authority, reason }
             }
@@ -101,6 +103,18 @@ fn causes(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     if texts.is_empty() { error.to_string() } else { texts.join(": ") }
+}
+
+/// The private address that ended a connection before it began.
+fn private(error: &dyn std::error::Error) -> Option<HostPort> {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(error) = cause.downcast_ref::<DialError>() {
+            return error.private();
+        }
+        source = cause.source();
+    }
+    None
 }
 
 /// The authorities that the system trusts; `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::HostPort;
+
 /// Whether an address may name a place on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalUrls {
@@ -111,6 +113,15 @@ impl RepoUrl {
         Ok(())
     }
 
+    /// The host of an https address, which a token may be meant for. `None` for every other scheme.
+    #[must_use]
+    pub fn https_host(&self) -> Option<HostPort> {
+        let (scheme, rest) = self.0.split_once("://")?;
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let is_https = scheme.eq_ignore_ascii_case("https");
+        is_https.then(|| HostPort::parse_with_default(authority, 443).ok()).flatten()
+    }
+
     /// The address.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -162,6 +173,16 @@ mod tests {
         assert!(RepoUrl::parse(text, LocalUrls::Allow).is_ok());
         assert_eq!(RepoUrl::parse(text, LocalUrls::Refuse), Err(RepoUrlError::Local(text.to_owned())));
         assert!(RepoUrl::parse("file://other/srv/x", LocalUrls::Allow).is_err());
+    }
+
+    #[test]
+    fn only_an_https_address_has_a_host_that_a_token_is_for() {
+        let host = |text| RepoUrl::parse(text, LocalUrls::Allow).unwrap().https_host().map(|h| h.to_string());
+        assert_eq!(host("HTTPS://Host.example/a/b").as_deref(), Some("host.example:443"));
+        assert_eq!(host("https://host.example:8443/a").as_deref(), Some("host.example:8443"));
+        for text in ["ssh://git@host/a", "git@host:a", "git://host/a", "file:///srv/a"] {
+            assert_eq!(host(text), None, "{text}");
+        }
     }
 
     #[test]

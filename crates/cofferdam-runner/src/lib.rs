@@ -25,4 +25,4 @@ pub use egress::{BrokerProcess, BrokerService, Gate, ServiceError, StoreLedger};
 pub use execute::ExecuteError;
 pub use failpoints::FAILPOINTS;
 pub use home::Home;
-pub use node::{CallerPaths, EnvLookup, Node, NodeOptions, now_ms};
+pub use node::{CallerPaths, EnvLookup, GitLookup, Node, NodeOptions, now_ms};

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cofferdam_core::{Mode, NodeId, Redactor, Vendor};
+use cofferdam_broker::GitCredential;
+use cofferdam_core::{HostPort, Mode, NodeId, Redactor, Vendor};
 use cofferdam_sandbox::{Attachment, Backend};
 use cofferdam_store::{Store, WakeListener};
 use rustix::fs::{FlockOperation, flock};
@@ -39,6 +40,8 @@ pub struct NodeOptions {
     pub caller: CallerPaths,
     /// Who serves the way out of sandboxes.
     pub gate: Gate,
+    /// What opens git hosts.
+    pub git: GitLookup,
     /// Vendors of models for which there is a key.
     pub vendors: Vec<Vendor>,
     /// Knows the caller's secrets. What an attempt may see is added for that attempt.
@@ -47,6 +50,9 @@ pub struct NodeOptions {
     #[cfg(feature = "failpoints")]
     pub without: Vec<String>,
 }
+
+/// Finds what opens repositories at a host, if anything does.
+pub type GitLookup = Arc<dyn Fn(&HostPort) -> Option<GitCredential> + Send + Sync>;
 
 /// Where the caller's programs are.
 #[derive(Debug, Clone, Default)]
@@ -67,6 +73,7 @@ pub struct Node {
     pub(crate) env: EnvLookup,
     pub(crate) caller: CallerPaths,
     pub(crate) gate: Gate,
+    pub(crate) git: GitLookup,
     pub(crate) vendors: Vec<Vendor>,
     pub(crate) redactor: Redactor,
     #[cfg(feature = "failpoints")]
@@ -95,6 +102,7 @@ impl Node {
             env: options.env,
             caller: options.caller,
             gate: options.gate,
+            git: options.git,
             vendors: options.vendors,
             redactor: options.redactor,
             #[cfg(feature = "failpoints")]

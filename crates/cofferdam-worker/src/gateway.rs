@@ -25,8 +25,8 @@ const CONNECTIONS: usize = 512;
 const BROKER_AWAY: Duration = Duration::from_secs(10);
 /// How often it is looked for meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// What a socket's address holds.
-const LONGEST_ADDRESS: usize = 107;
+/// A socket's address holds 107 bytes; the rest is for its name.
+const LONGEST_FOLDER: usize = 80;
 /// After a failed accept (no descriptors left) the next one would fail at once, too.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -39,7 +39,7 @@ pub(crate) struct Opened {
 
 /// Listens on the gateway's ports, and forwards in a thread of its own. When this returns, the ports answer.
 pub(crate) fn open(setup: &Gateway) -> io::Result<Opened> {
-    let folder = Path::new(&setup.folder);
+    let (folder, open) = reachable(Path::new(&setup.folder))?;
     let main = listen(setup.port.unwrap_or(0))?;
     let port = main.local_addr()?.port();
     let mut ports = vec![(main, folder.join(gateway::SOCKET))];
@@ -47,8 +47,21 @@ pub(crate) fn open(setup: &Gateway) -> io::Result<Opened> {
         ports.push((listen(forward)?, folder.join(gateway::forward_socket(forward))));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    thread::Builder::new().name("gateway".to_owned()).spawn(move || runtime.block_on(serve(ports)))?;
+    thread::Builder::new().name("gateway".to_owned()).spawn(move || {
+        let _open = open;
+        runtime.block_on(serve(ports));
+    })?;
     Ok(Opened { port })
+}
+
+/// The folder, by a path that leaves room for a socket's name, and what has to stay open for it to be right.
+/// Outside of a sandbox of our own the folder is in the state folder, which may lie deep.
+fn reachable(folder: &Path) -> io::Result<(PathBuf, Option<File>)> {
+    if folder.as_os_str().len() <= LONGEST_FOLDER {
+        return Ok((folder.to_owned(), None));
+    }
+    let open = File::open(folder)?;
+    Ok((PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())), Some(open)))
 }
 
 fn listen(port: u16) -> io::Result<StdTcpListener> {
@@ -100,24 +113,12 @@ async fn forward(mut inner: TcpStream, socket: &Path) {
 async fn connect(socket: &Path) -> Option<UnixStream> {
     let give_up_at = Instant::now() + BROKER_AWAY;
     loop {
-        match connect_once(socket).await {
+        match UnixStream::connect(socket).await {
             Ok(stream) => return Some(stream),
             Err(_) if Instant::now() < give_up_at => sleep(LOOK_EVERY).await,
             Err(_) => return None,
         }
     }
-}
-
-/// On the host the folder is the caller's, and may be deeper than the 107 bytes of a socket's address: then it is
-/// opened, and the socket addressed through the descriptor.
-async fn connect_once(socket: &Path) -> io::Result<UnixStream> {
-    let (Some(folder), Some(name), true) =
-        (socket.parent(), socket.file_name(), socket.as_os_str().len() > LONGEST_ADDRESS)
-    else {
-        return UnixStream::connect(socket).await;
-    };
-    let folder = File::open(folder)?;
-    UnixStream::connect(Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name)).await
 }
 
 #[cfg(test)]
@@ -142,8 +143,7 @@ mod tests {
 
     /// Answers every connection with its name and what it read, once the other side has finished writing.
     fn echo(folder: &Path, name: String) {
-        let opened = File::open(folder).unwrap();
-        let listener = UnixListener::bind(format!("/proc/self/fd/{}/{name}", opened.as_raw_fd())).unwrap();
+        let listener = UnixListener::bind(folder.join(&name)).unwrap();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
@@ -175,12 +175,12 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_may_be_deeper_than_an_address_is_long() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("deep".repeat(30));
-        std::fs::create_dir(&folder).unwrap();
-        echo(&folder, gateway::SOCKET.to_owned());
-        let opened = open(&setup(&folder, Vec::new())).unwrap();
+    fn the_sockets_may_be_deeper_than_their_address_is_long() {
+        let folder = tempfile::tempdir().unwrap();
+        echo(folder.path(), gateway::SOCKET.to_owned());
+        let deep = folder.path().join("a-folder-of-a-long-name".repeat(8));
+        std::os::unix::fs::symlink(folder.path(), &deep).unwrap();
+        let opened = open(&setup(&deep, Vec::new())).unwrap();
         assert_eq!(ask(opened.port, "hello"), "egress.sock hello");
     }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cofferdam_broker::{Bounds, Broker};
+use cofferdam_broker::{Bounds, Broker, Secrets};
 use cofferdam_core::{NodeId, Settings, with_causes};
 use cofferdam_runner::{CallerPaths, EnvLookup, Gate, Home, Node, NodeOptions, StoreLedger, recovery};
 use cofferdam_sandbox::{Attachment, Backend, host, native};
@@ -60,6 +60,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
     let on = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
     let store = open_store(home).await?;
     let vendors = broker.secrets.vendors();
+    let secrets = broker.secrets.clone();
     let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));
     let gate = Gate::Own { broker: broker.start(&ledger), ledger };
     let paths = describe(caller);
@@ -72,6 +73,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
         env: lookup(caller),
         caller: CallerPaths { path: paths.path, home: paths.home },
         gate,
+        git: Arc::new(move |host| secrets.git(host)),
         vendors,
         redactor: redaction::know(caller),
         #[cfg(feature = "failpoints")]

@@ -4,7 +4,5 @@
 mod path;
 mod push;
 mod route;
-#[cfg(test)]
-mod test_host;
 
 pub(crate) use route::Route;

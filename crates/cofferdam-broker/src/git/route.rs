@@ -132,7 +132,7 @@ impl Route {
         let answer = client
             .request(self.rebuild(operation, request))
             .await
-            .map_err(|error| Refusal::malformed(StatusCode::BAD_GATEWAY, &error.to_string()))?;
+            .map_err(|error| Refusal::unanswered(&gate.attempt, &error))?;
         let (parts, body) = answer.into_parts();
         self.check_status(parts.status)?;
         gate.recorder.allowed(Kind::Git, &self.target(), None);

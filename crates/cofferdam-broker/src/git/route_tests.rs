@@ -2,13 +2,13 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use cofferdam_core::{AttemptRef, EventType, RunId, Vendor};
+use cofferdam_local_servers::GitHost;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
 use super::*;
 use crate::accept::{Behind, accept};
-use crate::git::test_host::TestHost;
 use crate::options::{Bounds, GitCredential, PriceTable, Secrets, Upstream};
 use crate::recorder::Recorder;
 use crate::rules::Rules;
@@ -32,7 +32,7 @@ impl Secrets for Token {
 /// A git host, a broker in front of it, and a client that reaches nothing but the broker.
 struct Fixture {
     folder: tempfile::TempDir,
-    host: TestHost,
+    host: GitHost,
     gateway: String,
     gate: Arc<Gate>,
     ledger: Arc<TestLedger>,
@@ -49,7 +49,7 @@ impl Fixture {
         for name in ["team/app.git", "team/other.git"] {
             make_repository(&root.join(name)).await;
         }
-        let host = TestHost::start(&root, AUTHORIZATION).await;
+        let host = GitHost::start(&root, AUTHORIZATION).await;
         let ledger = Arc::new(TestLedger::default());
         let gate = gate(&host, path, push, Arc::clone(&ledger));
         let socket = UnixListener::bind(folder.path().join("egress.sock")).unwrap();
@@ -59,7 +59,7 @@ impl Fixture {
     }
 
     fn url(&self, path: &str) -> String {
-        format!("http://{}/git/{}{path}", self.gateway, self.host.address)
+        format!("http://{}/git/{}{path}", self.gateway, self.host.address())
     }
 
     async fn git(&self, folder: &str, arguments: &[&str]) -> Output {
@@ -99,7 +99,7 @@ impl Fixture {
     }
 }
 
-fn gate(host: &TestHost, path: &str, push: Option<&str>, ledger: Arc<TestLedger>) -> Arc<Gate> {
+fn gate(host: &GitHost, path: &str, push: Option<&str>, ledger: Arc<TestLedger>) -> Arc<Gate> {
     let options = Arc::new(Options {
         secrets: Arc::new(Token),
         name_servers: vec![],
@@ -108,7 +108,7 @@ fn gate(host: &TestHost, path: &str, push: Option<&str>, ledger: Arc<TestLedger>
     });
     let dialer = Dialer::new(&[], options.bounds.connect_time);
     let attempt = AttemptRef { run: RunId::new(1, 2), number: 1 };
-    let at = host.address.to_string();
+    let at = host.address().to_string();
     let repository = Repository { host: at.parse().unwrap(), path: path.to_owned() };
     let push = push.map(str::to_owned);
     let route = Route { repository, push, scheme: "http", options, dialer: dialer.clone() };
@@ -184,7 +184,7 @@ async fn a_private_repository_is_cloned_with_a_token_that_the_client_never_has()
     );
     let config = std::fs::read_to_string(fixture.folder.path().join("work/.git/config")).unwrap();
     assert!(!config.contains("a-token-of-ours"), "{config}");
-    let seen = fixture.host.seen.lock().unwrap();
+    let seen = fixture.host.seen();
     assert!(seen.len() >= 2);
     for request in seen.iter() {
         let credentials: Vec<_> = request.headers.get_all(header::AUTHORIZATION).iter().collect();
@@ -238,7 +238,7 @@ async fn another_repository_of_the_same_host_is_refused() {
     let output = fixture.git(".", &["clone", "-q", &fixture.url("/team/other.git"), "other"]).await;
     fails_with(&output, "only fetch and push of");
     assert!(fixture.wrote_refusal("only fetch and push of").await);
-    assert!(fixture.host.seen.lock().unwrap().is_empty());
+    assert!(fixture.host.seen().is_empty());
 }
 
 #[tokio::test]
@@ -246,5 +246,5 @@ async fn a_redirect_is_not_followed() {
     let fixture = Fixture::serving("/moved/app", None).await;
     let output = fixture.git(".", &["clone", "-q", &fixture.url("/moved/app"), "moved"]).await;
     fails_with(&output, "points to another address");
-    assert_eq!(fixture.host.seen.lock().unwrap().len(), 1);
+    assert_eq!(fixture.host.seen().len(), 1);
 }

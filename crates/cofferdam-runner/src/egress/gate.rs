@@ -1,14 +1,11 @@
 //! The broker that serves a node's attempts: in the same process, or one of its own.
 
-use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
 
 use cofferdam_broker::{Broker, OpenError};
 use cofferdam_core::{AttemptRef, Event, gateway};
 use cofferdam_store::Store;
-use tokio::net::UnixStream;
 use tokio::sync::broadcast;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -61,7 +58,7 @@ impl Gate {
             }
             Self::Apart(process) => {
                 process.ensure().await;
-                answers(&granted.folder.join(gateway::SOCKET)).await
+                answers(&granted.folder).await
             }
         }
     }
@@ -106,20 +103,11 @@ impl Gate {
     }
 }
 
-async fn answers(socket: &Path) -> Result<(), GateError> {
+async fn answers(folder: &Path) -> Result<(), GateError> {
     let looking = async {
-        while connect(socket).await.is_err() {
+        while cofferdam_broker::connect(folder, gateway::SOCKET).await.is_err() {
             sleep(LOOK_EVERY).await;
         }
     };
     timeout(OPENS_WITHIN, looking).await.map_err(|_| GateError::Silent)
-}
-
-/// Through a descriptor of the folder, which may be deeper than a socket's address is long.
-async fn connect(socket: &Path) -> std::io::Result<UnixStream> {
-    let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
-        return UnixStream::connect(socket).await;
-    };
-    let folder = File::open(folder)?;
-    UnixStream::connect(Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name)).await
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use cofferdam_core::{EventType, FailureClass, NewEvent, Outcome, SandboxId, inside};
+use cofferdam_broker::GitCredential;
+use cofferdam_core::{EventType, FailureClass, NewEvent, Outcome, SandboxId, Source, inside};
 use cofferdam_sandbox::{Backend, CreateError, Layers, OpenError, Sandbox, SandboxSpec, Shown};
 use cofferdam_store::{Claimed, failpoint};
 use serde_json::json;
@@ -165,6 +166,7 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
     let home = attempt.node.home.clone();
     let id = attempt.sandbox_id();
     let request = attempt.claimed.request.clone();
+    let credential = credential(attempt.node, &request.source);
     let asked = attempt.cancel.clone();
     let mut preparing = tokio::task::spawn_blocking(move || {
         let mut tell = |text: String| {
@@ -172,7 +174,8 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
         };
         let is_cancelled = || *asked.borrow() != Cancel::No;
         let mut progress = workspace::Progress::new(&mut tell, &is_cancelled);
-        workspace::prepare(&home, &id, &request.source, &request.policy, layering, &mut progress)
+        let (source, policy) = (&request.source, &request.policy);
+        workspace::prepare(&home, &id, source, policy, layering, credential.as_ref(), &mut progress)
     });
     let prepared = loop {
         tokio::select! {
@@ -186,6 +189,14 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
     match prepared {
         Ok(prepared) => Ok(prepared?),
         Err(panic) => Err(Stop::outcome(Outcome::failed(FailureClass::Workspace, panic.to_string()))),
+    }
+}
+
+/// What opens the run's repository: the same as inside, where the broker adds it.
+fn credential(node: &Node, source: &Source) -> Option<GitCredential> {
+    match source {
+        Source::Git { url, .. } => url.https_host().and_then(|host| (node.git)(&host)),
+        Source::Local { .. } | Source::Empty => None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use cofferdam_broker::GitCredential;
 use cofferdam_core::RepoUrl;
 use cofferdam_sandbox::remove_tree;
 use sha2::{Digest, Sha256};
@@ -21,9 +22,10 @@ pub(super) fn checkout(
     home: &Home,
     url: &RepoUrl,
     reference: Option<&str>,
+    credential: Option<&GitCredential>,
     progress: &mut Progress<'_>,
 ) -> Result<PathBuf, Error> {
-    let mirror = Mirror::fetch(home, url, reference, progress)?;
+    let mirror = Mirror::fetch(home, url, reference, credential, progress)?;
     let resolved = resolve(&mirror, url.as_str(), reference)?;
     let folder = home.checkouts().join(&mirror.key);
     fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, error))?;

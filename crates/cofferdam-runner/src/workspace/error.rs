@@ -96,6 +96,9 @@ impl Error {
                 Some("the repository has no branches yet".to_owned())
             }
             Self::RefNotFound { near, .. } => Some(format!("did you mean {}?", near.join(", "))),
+            Self::Fetch { url, message } if wants_credential(message) => Some(format!(
+                "export COFFERDAM_GIT_TOKEN=TOKEN with one that may read it, or make `git ls-remote {url}` work"
+            )),
             Self::Fetch { url, .. } => Some(format!("try `git ls-remote {url}`")),
             Self::FetchDeadline { .. } => {
                 Some("try again, or clone it yourself and name the folder with `--repo`".to_owned())
@@ -126,6 +129,13 @@ impl Error {
         }
         Self::Io { action: "write", path: path.to_owned(), source }
     }
+}
+
+/// Whether git was asked for a name and password, and had none or the wrong ones.
+fn wants_credential(message: &str) -> bool {
+    ["could not read Username", "could not read Password", "Authentication failed"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 fn is_disk_full(error: &io::Error) -> bool {

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use cofferdam_core::RepoUrl;
+use cofferdam_broker::GitCredential;
+use cofferdam_core::{HostPort, RepoUrl};
 use cofferdam_sandbox::remove_tree;
 use rustix::fs::FlockOperation;
 use sha2::{Digest, Sha256};
@@ -28,6 +29,9 @@ pub(super) struct Mirror {
 const DEADLINE: Duration = Duration::from_secs(900);
 /// How often it is asked whether anybody still waits.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
+/// Where git's helper finds what it answers with.
+const USER: &str = "COFFERDAM_FETCH_USER";
+const TOKEN: &str = "COFFERDAM_FETCH_TOKEN";
 /// How much of git's own words is kept for the error.
 const MAX_SAID_BYTES: usize = 4 << 10;
 
@@ -42,40 +46,52 @@ impl Mirror {
         home: &Home,
         url: &RepoUrl,
         wanted: Option<&str>,
+        credential: Option<&GitCredential>,
         progress: &mut Progress<'_>,
     ) -> Result<Self, Error> {
         let key: String = Sha256::digest(url.as_str()).iter().map(|byte| format!("{byte:02x}")).collect();
         let path = home.mirrors().join(format!("{key}.git"));
         let lock = lock(&home.mirrors().join(format!("{key}.lock")), url, progress)?;
         let mirror = Self { path, key, _lock: lock };
+        let git = || fetching_git(url, credential);
         if !mirror.path.exists() {
-            mirror.clone_new(url, progress)?;
+            mirror.clone_new(url, git(), progress)?;
         } else if !wanted.is_some_and(|wanted| mirror.has(wanted)) {
-            mirror.update(url, wanted, progress)?;
+            mirror.update(url, wanted, &git, progress)?;
         }
         Ok(mirror)
     }
 
     /// Cloned under another name, so that a half-fetched mirror is never taken for a whole one.
-    fn clone_new(&self, url: &RepoUrl, progress: &mut Progress<'_>) -> Result<(), Error> {
+    fn clone_new(
+        &self,
+        url: &RepoUrl,
+        mut command: Command,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Error> {
         let partial = self.path.with_extension("partial");
         remove_tree(&partial).map_err(|error| Error::writing(&partial, error))?;
-        let mut command = fetching_git(url);
         command.args(["clone", "--mirror", "--progress", "--no-recurse-submodules", "--template=", "--"]);
         command.arg(url.as_str()).arg(&partial);
         run(command, url, &partial, progress)?;
         fs::rename(&partial, &self.path).map_err(|error| Error::writing(&self.path, error))
     }
 
-    fn update(&self, url: &RepoUrl, wanted: Option<&str>, progress: &mut Progress<'_>) -> Result<(), Error> {
-        let mut command = fetching_git(url);
+    fn update(
+        &self,
+        url: &RepoUrl,
+        wanted: Option<&str>,
+        git: &dyn Fn() -> Command,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Error> {
+        let mut command = git();
         command.arg("--git-dir").arg(&self.path);
         command.args(["fetch", "--prune", "--progress", "--no-recurse-submodules", "--no-write-fetch-head"]);
         command.args(["--no-auto-maintenance", "--", url.as_str(), "+refs/*:refs/*"]);
         run(command, url, &self.path, progress)?;
         // A fetch leaves the mirror's HEAD alone, and the default branch may have another name by now.
         if wanted.is_none() {
-            let mut command = fetching_git(url);
+            let mut command = git();
             command.args(["ls-remote", "--symref", "--", url.as_str(), "HEAD"]);
             let said = run(command, url, &self.path, progress)?;
             let head = said.lines().find_map(|line| line.strip_prefix("ref: ")?.strip_suffix("\tHEAD"));
@@ -122,7 +138,7 @@ fn lock(path: &Path, url: &RepoUrl, progress: &mut Progress<'_>) -> Result<File,
 /// Git with the caller's configuration, because that is where their credentials and ssh settings are, but
 /// without hooks, prompts, submodules and any protocol beyond the address's own: a server can redirect,
 /// and the caller's `insteadOf` rewrite, to `ext::` and so to any program.
-fn fetching_git(url: &RepoUrl) -> Command {
+fn fetching_git(url: &RepoUrl, credential: Option<&GitCredential>) -> Command {
     let mut command = Command::new("git");
     let is_local = url.as_str().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
     for setting in [
@@ -152,7 +168,22 @@ fn fetching_git(url: &RepoUrl) -> Command {
         command.env_remove(name);
     }
     command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").stdin(Stdio::null());
+    if let (Some(host), Some(credential)) = (url.https_host(), credential) {
+        answer_with(&mut command, &host, credential);
+    }
     command
+}
+
+/// Makes git answer this host, if it asks, with the credential that the broker would use. It is in the
+/// environment of git alone, and not in its arguments, which everybody on the machine can read. The caller's
+/// own helpers are left out: git would hand them the credential to keep, and some keep it on the disk.
+fn answer_with(command: &mut Command, host: &HostPort, credential: &GitCredential) {
+    let helper = format!(
+        "credential.https://{host}.helper=!f() {{ test \"$1\" != get || \
+         printf 'username=%s\\npassword=%s\\n' \"${USER}\" \"${TOKEN}\"; }}; f"
+    );
+    command.args(["-c", "credential.helper=", "-c", &helper]);
+    command.env(USER, &credential.user).env(TOKEN, &credential.token);
 }
 
 /// Runs git to its end, passes its progress on, and returns what it printed.

@@ -31,6 +31,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use cofferdam_broker::GitCredential;
 use cofferdam_core::{Policy, SandboxId, Source};
 use cofferdam_sandbox::{Companion, Workspace};
 
@@ -102,7 +103,7 @@ pub enum Layering {
     Copy,
 }
 
-/// Prepares the workspace of a sandbox. Left-overs of an earlier try for the same sandbox are removed.
+/// Prepares the workspace of a sandbox; `credential` opens a git address, if its host asks. Left-overs of an earlier try for the same sandbox are removed.
 ///
 /// # Errors
 /// [`Error`]; nothing is left behind then.
@@ -112,6 +113,7 @@ pub fn prepare(
     source: &Source,
     policy: &Policy,
     layering: Layering,
+    credential: Option<&GitCredential>,
     progress: &mut Progress<'_>,
 ) -> Result<Prepared, Error> {
     remove(home, id)?;
@@ -120,10 +122,12 @@ pub fn prepare(
     let prepared = match source {
         Source::Empty => prepare_empty(&own),
         Source::Local { path } => local::prepare_local(home, &own, path, policy, layering, progress),
-        Source::Git { url, reference } => checkout::checkout(home, url, reference.as_deref(), progress)
-            .and_then(|root| local::prepare_local(home, &own, &root, policy, layering, progress))
-            // Nothing was ever built at the checkout's path, so nothing can refer to it.
-            .map(|prepared| Prepared { alias: None, ..prepared }),
+        Source::Git { url, reference } => {
+            checkout::checkout(home, url, reference.as_deref(), credential, progress)
+                .and_then(|root| local::prepare_local(home, &own, &root, policy, layering, progress))
+                // Nothing was ever built at the checkout's path, so nothing can refer to it.
+                .map(|prepared| Prepared { alias: None, ..prepared })
+        }
     };
     let prepared = prepared.and_then(|prepared| Handover::of(&prepared).store(&own).map(|()| prepared));
     if prepared.is_err() {

@@ -34,6 +34,7 @@ async fn main() -> anyhow::Result<()> {
         env: Arc::new(|name| std::env::var(name).ok()),
         caller: CallerPaths { path: search_path(), home: std::env::var_os("HOME").map(PathBuf::from) },
         gate: Gate::Apart(BrokerProcess::new(broker)),
+        git: Arc::new(|_| None),
         vendors: vendors(),
         redactor: Redactor::default(),
         without: Vec::new(),

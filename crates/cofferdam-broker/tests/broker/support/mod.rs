@@ -1,6 +1,5 @@
 //! A broker with one or more attempts, real sockets around it, and a name server that says what it is told.
 
-pub(crate) mod dns;
 pub(crate) mod ledger;
 pub(crate) mod servers;
 
@@ -10,10 +9,10 @@ use std::time::Duration;
 
 use cofferdam_broker::{Bounds, Broker, GitCredential, Grant, Options, PriceTable, Secrets, Upstream};
 use cofferdam_core::{AllowRule, AttemptRef, Forward, HostPort, RunId, Vendor, gateway};
+use cofferdam_local_servers::NameServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-use dns::NameServer;
 use ledger::Notebook;
 
 /// Long enough that it is never what a test waits for.
@@ -91,7 +90,7 @@ impl Fixture {
 fn broker(names: &NameServer, bounds: Bounds, notebook: &Arc<Notebook>) -> Broker {
     let options = Options {
         secrets: Arc::new(NoSecrets),
-        name_servers: vec![names.address],
+        name_servers: vec![names.address()],
         prices: PriceTable::default(),
         bounds,
     };

@@ -1,6 +1,6 @@
 //! What a person sees while a run is under way: one line on a terminal, plain lines elsewhere.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use cofferdam_core::{Event, EventType};
@@ -17,6 +17,9 @@ const TAIL_LINES: usize = 20;
 /// How much of a line is shown.
 const LINE_WIDTH: usize = 200;
 
+/// How much of a refusal is shown: what to type is at its end.
+const REFUSAL_WIDTH: usize = 400;
+
 /// Watches one run.
 pub(crate) struct Watcher {
     bar: Option<ProgressBar>,
@@ -25,6 +28,8 @@ pub(crate) struct Watcher {
     stage: String,
     tail: VecDeque<String>,
     tally: Tally,
+    /// Refusals that were shown. A tool that is refused asks again, and equal ones are counted in the summary.
+    told: BTreeSet<String>,
 }
 
 impl Watcher {
@@ -43,7 +48,14 @@ impl Watcher {
 
     /// A watcher that shows nothing and only remembers.
     fn silent() -> Self {
-        Self { bar: None, echo: false, stage: String::new(), tail: VecDeque::new(), tally: Tally::default() }
+        Self {
+            bar: None,
+            echo: false,
+            stage: String::new(),
+            tail: VecDeque::new(),
+            tally: Tally::default(),
+            told: BTreeSet::new(),
+        }
     }
 
     /// Where notices can be said meanwhile.
@@ -93,7 +105,11 @@ impl Watcher {
         match event.event_type {
             EventType::AgentToolUse | EventType::AgentToolResult | EventType::ModelUsage => self.show(None),
             EventType::EgressRefused | EventType::ModelRefused | EventType::BudgetExceeded => {
-                self.notices().say(&refusal_words(event));
+                let words = refusal_words(event);
+                if !self.told.contains(&words) {
+                    self.notices().say(&words);
+                    self.told.insert(words);
+                }
             }
             EventType::AgentMessage | EventType::AgentStderr | EventType::Log => self.note_line(event),
             EventType::RunRetryScheduled => {
@@ -138,9 +154,13 @@ fn refusal_words(event: &Event) -> String {
     let words = match event.event_type {
         EventType::BudgetExceeded => format!("the budget is spent: {}", text("budget")),
         EventType::ModelRefused => format!("refused at the model: {}", text("reason")),
+        // Most reasons begin with their target.
+        _ if text("reason").contains(text("target")) => format!("refused: {}", text("reason")),
         _ => format!("refused: {} ({})", text("target"), text("reason")),
     };
-    sanitize::short_line(&words, LINE_WIDTH)
+    let hint = text("hint");
+    let words = if hint.is_empty() { words } else { format!("{words}; {hint}") };
+    sanitize::short_line(&words, REFUSAL_WIDTH)
 }
 
 fn stage_words(stage: &Stage) -> String {

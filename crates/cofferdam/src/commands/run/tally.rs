@@ -1,6 +1,6 @@
 //! What an agent did, what it was refused and what it cost, added up from the run's events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cofferdam_core::{Event, EventType};
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ pub(crate) struct Tally {
     tools: BTreeMap<String, u64>,
     current_tool: Option<String>,
     refused: BTreeMap<String, u64>,
+    /// What to type so that it would not have been refused.
+    remedies: BTreeSet<String>,
     last_words: Option<String>,
     is_agent: bool,
 }
@@ -47,6 +49,7 @@ impl Tally {
             EventType::ModelUsage => self.spend(data),
             EventType::EgressRefused | EventType::ModelRefused => {
                 let what = text("target").or_else(|| text("path")).or_else(|| text("reason"));
+                self.remedies.extend(text("hint").as_deref().map(remedy));
                 let count = data.get("count").and_then(Value::as_u64).unwrap_or(1);
                 *self.refused.entry(what.unwrap_or_else(|| "something".to_owned())).or_default() += count;
             }
@@ -85,6 +88,7 @@ impl Tally {
         }
         if let Some(refused) = counted(&self.refused) {
             lines.push(format!("it was refused: {refused}"));
+            lines.extend(remedies(&self.remedies));
         }
         lines.extend(self.cost().map(|cost| format!("it cost {cost}")));
         lines
@@ -111,6 +115,16 @@ impl Tally {
     pub(crate) fn refused(&self) -> &BTreeMap<String, u64> {
         &self.refused
     }
+}
+
+/// The broker also says what to type while the run is under way, which is too late here.
+fn remedy(hint: &str) -> String {
+    hint.split_once(" or type: ").map_or(hint, |(flag, _)| flag).to_owned()
+}
+
+fn remedies(all: &BTreeSet<String>) -> Option<String> {
+    let shown: Vec<String> = all.iter().take(MOST_NAMES).map(|one| sanitize::short_line(one, 80)).collect();
+    (!shown.is_empty()).then(|| format!("to let it: {}", shown.join(", ")))
 }
 
 fn counted(names: &BTreeMap<String, u64>) -> Option<String> {
@@ -140,13 +154,14 @@ mod tests {
     #[test]
     fn the_summary_says_what_it_did_what_it_was_refused_and_what_it_cost() {
         let mut tally = Tally::default();
+        let hint = "add --allow evil.example:443 or type: cofferdam runs allow run_1 evil.example:443";
         let usage = json!({ "input_tokens": 100, "output_tokens": 20, "cost_usd": 0.0125 });
         for (event_type, data) in [
             (EventType::AgentSession, json!({ "session_id": "s" })),
             (EventType::AgentToolUse, json!({ "name": "Bash" })),
             (EventType::AgentToolUse, json!({ "name": "Bash" })),
             (EventType::AgentToolUse, json!({ "name": "Write" })),
-            (EventType::EgressRefused, json!({ "target": "evil.example:443", "count": 3 })),
+            (EventType::EgressRefused, json!({ "target": "evil.example:443", "count": 3, "hint": hint })),
             (EventType::ModelUsage, usage.clone()),
             (EventType::ModelUsage, usage),
             (EventType::AgentMessage, json!({ "text": "All tests\npass \u{1b}[31mnow." })),
@@ -157,6 +172,7 @@ mod tests {
         the agent said: All tests pass now.
         it used Bash (2×), Write (1×)
         it was refused: evil.example:443 (3×)
+        to let it: add --allow evil.example:443
         it cost $0.0250, 240 tokens, 2 calls
         ");
         assert_eq!(tally.usage().unwrap()["tokens"], 240);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hickory_resolver::proto::op::{Message, MessageType, OpCode, ResponseCode};
 use hickory_resolver::proto::rr::rdata::{A, AAAA};
@@ -12,30 +12,50 @@ use tokio::net::UdpSocket;
 type Table = Arc<Mutex<HashMap<String, Vec<Vec<IpAddr>>>>>;
 
 /// A running name server.
-pub(crate) struct NameServer {
-    pub(crate) address: SocketAddr,
+pub struct NameServer {
+    address: SocketAddr,
     table: Table,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl NameServer {
-    pub(crate) async fn start() -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let address = socket.local_addr().unwrap();
+    /// Starts a server that knows no name.
+    ///
+    /// # Panics
+    /// If there is no port left.
+    pub async fn start() -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a free port");
+        let address = socket.local_addr().expect("a socket has an address");
         let table = Table::default();
         let task = tokio::spawn(serve(socket, Arc::clone(&table)));
         Self { address, table, task }
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Answers a name with these addresses.
-    pub(crate) fn set(&self, name: &str, addresses: &[&str]) {
+    ///
+    /// # Panics
+    /// If one of them is no address.
+    pub fn set(&self, name: &str, addresses: &[&str]) {
         self.set_sequence(name, &[addresses]);
     }
 
     /// Answers a name with the first list once, then with the second, and so on; the last one stays.
-    pub(crate) fn set_sequence(&self, name: &str, answers: &[&[&str]]) {
-        let answers = answers.iter().map(|list| list.iter().map(|text| text.parse().unwrap()).collect());
-        self.table.lock().unwrap().insert(format!("{name}."), answers.collect());
+    ///
+    /// # Panics
+    /// If one of them is no address.
+    pub fn set_sequence(&self, name: &str, answers: &[&[&str]]) {
+        let answers =
+            answers.iter().map(|list| list.iter().map(|text| text.parse().expect("an address")).collect());
+        self.table
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(format!("{name}."), answers.collect());
     }
 }
 
@@ -49,8 +69,8 @@ async fn serve(socket: UdpSocket, table: Table) {
     let mut buffer = [0; 1500];
     while let Ok((length, client)) = socket.recv_from(&mut buffer).await {
         let Ok(question) = Message::from_vec(&buffer[..length]) else { continue };
-        let answer = answer(&question, &table);
-        let _ = socket.send_to(&answer.to_vec().unwrap(), client).await;
+        let answer = answer(&question, &table).to_vec().expect("an answer that was just made");
+        let _ = socket.send_to(&answer, client).await;
     }
 }
 
@@ -60,7 +80,7 @@ fn answer(question: &Message, table: &Table) -> Message {
     answer.metadata.recursion_available = true;
     for query in &question.queries {
         answer.add_query(query.clone());
-        let mut table = table.lock().unwrap();
+        let mut table = table.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(answers) = table.get_mut(&query.name().to_ascii()) else {
             answer.metadata.response_code = ResponseCode::NXDomain;
             continue;

@@ -1,0 +1,5 @@
+//! Real programs in a sealed sandbox, and real servers outside: what goes through the broker, and what does not.
+
+mod forward;
+mod git;
+mod packages;
