@@ -46,6 +46,15 @@ pub enum Credential {
     Bearer(String),
 }
 
+impl Credential {
+    /// The secret itself.
+    pub(crate) fn secret(&self) -> &str {
+        match self {
+            Self::ApiKey(secret) | Self::Bearer(secret) => secret,
+        }
+    }
+}
+
 /// What opens a git host: a user name and a token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GitCredential {

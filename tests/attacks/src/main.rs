@@ -4,10 +4,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use cofferdam_attacks::broker::{self, BrokerTarget};
 use cofferdam_attacks::{Target, behaviours, run_all};
 
 const USAGE: &str = "usage: attacks run --target JSON | output BYTES | line BYTES | outlive SECONDS | forge
-       | memory BYTES | fork N | disk BYTES [FOLDER] | fds N | victim NAME | whoami";
+       | memory BYTES | fork N | disk BYTES [FOLDER] | fds N | victim NAME | whoami
+       | broker attempts|controls|opened|around --target JSON | flood HOST:PORT FILE";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -34,6 +36,8 @@ fn command(args: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
         ["disk", bytes, folder] => behaviours::disk(Path::new(folder), bytes.parse()?)?,
         ["fds", files] => behaviours::fds(files.parse()?)?,
         ["victim", name] => behaviours::victim(name)?,
+        ["broker", which, "--target", target] => ask_broker(which, &serde_json::from_str(target)?)?,
+        ["flood", endless, over] => broker::flood::flood(endless, Path::new(over))?,
         ["whoami"] => println!("{}", rustix::process::geteuid().as_raw()),
         _ => return Err(USAGE.into()),
     }
@@ -44,4 +48,20 @@ fn run(target: &Target) {
     run_all(target, |report| {
         println!("{}", serde_json::to_string(&report).expect("a report is plain data"));
     });
+}
+
+fn ask_broker(which: &str, target: &BrokerTarget) -> Result<(), &'static str> {
+    let tell = |answered| println!("{}", serde_json::to_string(&answered).expect("an answer is plain data"));
+    let attempts = match which {
+        "attempts" => broker::attempts(target),
+        "controls" => broker::controls(target),
+        "opened" => broker::opened(target),
+        "around" => {
+            broker::around(target).into_iter().for_each(tell);
+            return Ok(());
+        }
+        _ => return Err(USAGE),
+    };
+    attempts.iter().map(broker::ask).for_each(tell);
+    Ok(())
 }

@@ -87,8 +87,17 @@ impl Queue {
     /// If it does not come.
     #[must_use]
     pub fn wait_for_end(&self, run: &RunId) -> RunState {
+        self.wait_for_end_within(run, Duration::from_secs(30))
+    }
+
+    /// The same, for runs of real agents, which take their time.
+    ///
+    /// # Panics
+    /// If it does not come.
+    #[must_use]
+    pub fn wait_for_end_within(&self, run: &RunId, within: Duration) -> RunState {
         let state = || self.run(run).state;
-        wait_until(Duration::from_secs(30), "the run ends", || state().is_final());
+        wait_until(within, "the run ends", || state().is_final());
         state()
     }
 }
@@ -115,6 +124,8 @@ impl DetachedNode {
         command.args([fixture.state().as_os_str(), id.as_str().as_ref(), binary().as_os_str(), "2".as_ref()]);
         command
             .env("HOME", fixture.home())
+            .env("COFFERDAM_HOME", fixture.state())
+            .envs(fixture.env())
             .env_remove("COFFERDAM_FAILPOINT")
             .stdin(Stdio::null())
             .stdout(Stdio::piped());

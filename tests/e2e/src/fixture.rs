@@ -4,12 +4,17 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::leftovers::leftovers;
+use crate::processes::{brokers_of, wait_until};
 use crate::run::{Finished, Running};
+
+/// How long a broker may take to see that nobody needs it.
+const BROKERS_LINGER: Duration = Duration::from_secs(30);
 
 /// The real binary, built with failpoints. `./dev test` names it when the tests run as another user; a
 /// plain `cargo test` finds it beside the tests.
@@ -116,6 +121,11 @@ impl Fixture {
     /// Sets a variable for every command of this fixture from here on.
     pub fn set_env(&mut self, name: &str, value: &str) {
         self.env.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// The variables that were set.
+    pub(crate) fn env(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Writes a file of the repository.
@@ -231,6 +241,10 @@ fn run_arguments(flags: &[&str], script: &str) -> Vec<String> {
 impl Drop for Fixture {
     fn drop(&mut self) {
         if self.checks && !std::thread::panicking() {
+            // A broker stays for a moment after its node, which may only be being restarted.
+            wait_until(BROKERS_LINGER, "the brokers end by themselves", || {
+                brokers_of(&self.state()).is_empty()
+            });
             let found = leftovers(&self.state());
             assert!(found.is_empty(), "left behind: {found:#?}");
         }

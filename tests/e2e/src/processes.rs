@@ -14,6 +14,14 @@ pub fn with_role(state: &Path, role: &str) -> Vec<u32> {
     pids().filter(|pid| !is_zombie(*pid) && command_line(*pid).contains(&sought)).collect()
 }
 
+/// The brokers of a state folder's nodes: at most one of each node serves, and others wait for its end.
+#[must_use]
+pub fn brokers_of(state: &Path) -> Vec<u32> {
+    let Ok(state) = state.canonicalize() else { return Vec::new() };
+    let sought = format!(" broker {} ", state.display());
+    pids().filter(|pid| !is_zombie(*pid) && command_line(*pid).contains(&sought)).collect()
+}
+
 /// The children of a process.
 #[must_use]
 pub fn children_of(parent: u32) -> Vec<u32> {

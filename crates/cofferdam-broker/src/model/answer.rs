@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::call::{Ending, error_event};
 use super::headers::passed_back;
+use super::mask::Mask;
 use super::meter::{Form, Meter};
 use super::refusal::error_response;
 use super::relay::{Metered, Relay, Settlement};
@@ -43,7 +44,8 @@ impl Exchange<'_> {
         };
         let (head, body) = answer.into_parts();
         let metered = Metered { meter: Meter::new(self.endpoint, form), settlement: self.settlement };
-        let relay = Relay::new(body, head.status.as_u16(), self.bounds, metered);
+        let mask = Mask::new(self.credential.secret());
+        let relay = Relay::new(body, head.status.as_u16(), self.bounds, mask, metered);
         let mut response = Response::new(BodyExt::boxed(relay));
         *response.status_mut() = head.status;
         *response.headers_mut() = passed_back(&head.headers);
@@ -54,13 +56,12 @@ impl Exchange<'_> {
     pub(crate) async fn judge(self, answer: Response<Incoming>) -> Response<Body> {
         let (head, body) = answer.into_parts();
         let body = beginning(body).await;
-        let (Credential::ApiKey(secret) | Credential::Bearer(secret)) = self.credential;
         let failure = Failure {
             vendor: self.endpoint.vendor(),
             status: head.status,
             headers: &head.headers,
             body: &body,
-            secret,
+            secret: self.credential.secret(),
         };
         let (trouble, response) = failure.judge(SystemTime::now());
         self.fail(Ending::Failed(trouble)).await;

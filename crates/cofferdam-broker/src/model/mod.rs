@@ -13,6 +13,7 @@ mod forward;
 mod headers;
 mod intake;
 mod json;
+mod mask;
 pub(crate) mod meter;
 mod openai;
 mod purse;

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::call::{Books, Call, Ending, Label, StreamEnd, error_event, trouble_of};
+use super::mask::Mask;
 use super::meter::Meter;
 use crate::body::BodyError;
 use crate::options::Bounds;
@@ -25,6 +26,7 @@ pub(crate) struct Relay {
     inner: Incoming,
     status: u16,
     clock: Clock,
+    mask: Mask,
     stage: Stage,
 }
 
@@ -50,8 +52,8 @@ pub(crate) enum Settlement {
 }
 
 impl Relay {
-    pub(crate) fn new(inner: Incoming, status: u16, bounds: &Bounds, metered: Metered) -> Self {
-        Self { inner, status, clock: Clock::new(bounds), stage: Stage::Passing(Box::new(metered)) }
+    pub(crate) fn new(inner: Incoming, status: u16, bounds: &Bounds, mask: Mask, metered: Metered) -> Self {
+        Self { inner, status, clock: Clock::new(bounds), mask, stage: Stage::Passing(Box::new(metered)) }
     }
 
     fn end(&mut self, end: StreamEnd, error: Option<BodyError>) {
@@ -88,13 +90,23 @@ impl http_body::Body for Relay {
                         let Ok(bytes) = frame.into_data() else { continue };
                         metered.meter.feed(&bytes);
                         this.clock.progress();
+                        let bytes = this.mask.feed(bytes);
+                        if bytes.is_empty() {
+                            continue;
+                        }
                         return Poll::Ready(Some(Ok(Frame::data(bytes))));
                     }
                     Poll::Ready(Some(Err(error))) => {
                         let why = "the connection to the model's server broke";
                         this.end(StreamEnd::Cut(format!("{why} ({error})")), Some(why.into()));
                     }
-                    Poll::Ready(None) => this.end(StreamEnd::Whole, None),
+                    Poll::Ready(None) => {
+                        this.end(StreamEnd::Whole, None);
+                        let rest = this.mask.rest();
+                        if !rest.is_empty() {
+                            return Poll::Ready(Some(Ok(Frame::data(rest))));
+                        }
+                    }
                     Poll::Pending => {
                         let why = ready!(this.clock.poll_expired(cx));
                         this.end(StreamEnd::Cut(why.to_owned()), Some(why.into()));
@@ -114,7 +126,10 @@ impl http_body::Body for Relay {
 
     fn size_hint(&self) -> SizeHint {
         match self.stage {
-            Stage::Passing(_) => self.inner.size_hint(),
+            Stage::Passing(_) => {
+                let (hint, held) = (self.inner.size_hint(), self.mask.held());
+                hint.exact().map_or(hint, |exact| SizeHint::with_exact(exact + held))
+            }
             Stage::Ending(..) | Stage::Over => SizeHint::with_exact(0),
         }
     }

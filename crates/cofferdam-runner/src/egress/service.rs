@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use cofferdam_broker::{Broker, OpenError};
-use cofferdam_core::{AllowRule, AttemptRef, EventType, NewEvent, NodeId, SandboxId};
+use cofferdam_core::{AllowRule, AttemptRef, EventType, NewEvent, NodeId, SandboxId, gateway};
 use cofferdam_store::{Store, WakeListener};
 use serde_json::json;
 use tokio::sync::watch;
@@ -62,10 +62,8 @@ impl BrokerService {
         let wakes = WakeListener::register(&self.home.nodes(), &self.own)?;
         let mut served: BTreeMap<SandboxId, Served> = BTreeMap::new();
         let mut idle_since = None;
-        let mut first = true;
         loop {
-            self.look(&mut served, first).await?;
-            first = false;
+            self.look(&mut served).await?;
             if served.is_empty() && !is_alive(&self.home, &self.node) {
                 let since = *idle_since.get_or_insert_with(tokio::time::Instant::now);
                 if since.elapsed() >= LINGER {
@@ -82,7 +80,7 @@ impl BrokerService {
         }
     }
 
-    async fn look(&self, served: &mut BTreeMap<SandboxId, Served>, first: bool) -> Result<(), ServiceError> {
+    async fn look(&self, served: &mut BTreeMap<SandboxId, Served>) -> Result<(), ServiceError> {
         let live = self.store.live_runs().await?;
         let ours: BTreeMap<SandboxId, AttemptRef> = live
             .into_iter()
@@ -99,7 +97,7 @@ impl BrokerService {
             match served.get_mut(&id) {
                 Some(one) => self.refresh(one).await?,
                 None => {
-                    if let Some(one) = self.open(attempt, first).await? {
+                    if let Some(one) = self.open(attempt).await? {
                         served.insert(id, one);
                     }
                 }
@@ -109,11 +107,14 @@ impl BrokerService {
     }
 
     /// `None` if the attempt has no way out, or none yet.
-    async fn open(&self, attempt: AttemptRef, first: bool) -> Result<Option<Served>, ServiceError> {
+    async fn open(&self, attempt: AttemptRef) -> Result<Option<Served>, ServiceError> {
         // Made by the runner, once the workspace is there.
-        if !folder(&self.home, &attempt).is_dir() {
+        let folder = folder(&self.home, &attempt);
+        if !folder.is_dir() {
             return Ok(None);
         }
+        // A broker that closes an attempt takes its sockets away; one that was killed leaves them.
+        let was_served = folder.join(gateway::SOCKET).exists();
         let record = self.store.run(&attempt.run).await?;
         let Some(granted) = granted(&self.home, &attempt, &record.request, None)? else { return Ok(None) };
         match self.broker.open(granted.grant).await {
@@ -123,7 +124,7 @@ impl BrokerService {
                 return Ok(None);
             }
         }
-        if first {
+        if was_served {
             let data = json!({ "reason": "the broker was started again; calls in flight were cut" });
             let event = NewEvent::new(now_ms(), EventType::EgressInterrupted, data);
             self.store.record_egress(&attempt, &[event]).await?;

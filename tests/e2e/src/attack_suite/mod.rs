@@ -5,6 +5,8 @@
 //! named for it, in that wall's way) and from outside, where nothing may have changed.
 
 mod host;
+mod names;
+mod outside;
 mod verdict;
 
 use std::path::Path;
@@ -14,6 +16,7 @@ use serde_json::Value;
 
 use crate::Fixture;
 pub use host::{AttackedHost, Inside};
+pub use outside::{KEY, NAMES, Outside, Server};
 pub use verdict::Verdict;
 
 /// A backend under attack.

@@ -47,14 +47,19 @@ impl Tally {
             }
             EventType::AgentToolResult => self.current_tool = None,
             EventType::ModelUsage => self.spend(data),
-            EventType::EgressRefused | EventType::ModelRefused => {
-                let what = text("target").or_else(|| text("path")).or_else(|| text("reason"));
+            EventType::EgressRefused => {
                 self.remedies.extend(text("hint").as_deref().map(remedy));
                 let count = data.get("count").and_then(Value::as_u64).unwrap_or(1);
-                *self.refused.entry(what.unwrap_or_else(|| "something".to_owned())).or_default() += count;
+                self.refuse(text("target").or_else(|| text("reason")), count);
             }
+            // Its count is how many there were so far, of any kind.
+            EventType::ModelRefused => self.refuse(text("path").or_else(|| text("reason")), 1),
             _ => {}
         }
+    }
+
+    fn refuse(&mut self, what: Option<String>, count: u64) {
+        *self.refused.entry(what.unwrap_or_else(|| "something".to_owned())).or_default() += count;
     }
 
     fn spend(&mut self, data: &Value) {
@@ -162,6 +167,8 @@ mod tests {
             (EventType::AgentToolUse, json!({ "name": "Bash" })),
             (EventType::AgentToolUse, json!({ "name": "Write" })),
             (EventType::EgressRefused, json!({ "target": "evil.example:443", "count": 3, "hint": hint })),
+            (EventType::ModelRefused, json!({ "path": "/v1/files", "reason": "path", "count": 1 })),
+            (EventType::ModelRefused, json!({ "path": "/v1/files", "reason": "path", "count": 2 })),
             (EventType::ModelUsage, usage.clone()),
             (EventType::ModelUsage, usage),
             (EventType::AgentMessage, json!({ "text": "All tests\npass \u{1b}[31mnow." })),
@@ -171,7 +178,7 @@ mod tests {
         insta::assert_snapshot!(tally.lines().join("\n"), @r"
         the agent said: All tests pass now.
         it used Bash (2×), Write (1×)
-        it was refused: evil.example:443 (3×)
+        it was refused: evil.example:443 (3×), /v1/files (2×)
         to let it: add --allow evil.example:443
         it cost $0.0250, 240 tokens, 2 calls
         ");
