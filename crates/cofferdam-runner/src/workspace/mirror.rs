@@ -264,3 +264,35 @@ fn follow(child: &mut Child, url: &RepoUrl, progress: &mut Progress<'_>) -> Resu
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::LocalUrls;
+
+    use super::*;
+
+    fn git_for(url: &str) -> Command {
+        let url = RepoUrl::parse(url, LocalUrls::Allow).unwrap();
+        let credential = GitCredential { user: "me".to_owned(), token: "a-secret-token".to_owned() };
+        fetching_git(&url, Some(&credential))
+    }
+
+    #[test]
+    fn a_token_is_in_no_argument_and_meant_for_its_host_alone() {
+        let git = git_for("https://host.example:8443/a/b.git");
+        let arguments: Vec<_> = git.get_args().map(|text| text.to_string_lossy().into_owned()).collect();
+        assert!(arguments.iter().all(|text| !text.contains("a-secret-token")), "{arguments:?}");
+        assert!(
+            arguments.iter().any(|text| text.starts_with("credential.https://host.example:8443.helper=!")),
+            "{arguments:?}"
+        );
+        assert!(git.get_envs().any(|(name, value)| name == TOKEN && value.is_some()));
+    }
+
+    #[test]
+    fn a_token_is_not_for_addresses_that_are_not_https() {
+        for url in ["ssh://git@host.example/a", "git@host.example:a", "git://host.example/a", "file:///a"] {
+            assert!(git_for(url).get_envs().all(|(name, _)| name != TOKEN), "{url}");
+        }
+    }
+}
