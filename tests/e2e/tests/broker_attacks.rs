@@ -205,3 +205,13 @@ fn without_the_broker_the_tricks_lead_to_the_canary_and_the_model() {
         assert!(answer.starts_with("HTTP/1.1 200"), "{}: {answer}", attempt.name);
     }
 }
+
+#[test]
+fn every_attempt_on_the_broker_is_in_the_threat_model() {
+    let page = include_str!("../../../docs/threat-model.md");
+    let target =
+        BrokerTarget { port: 1, model_port: 1, forward_port: FORWARD_PORT, other_socket: PathBuf::new() };
+    for attempt in attempts(&target) {
+        assert!(page.contains(&format!("`{}`", attempt.name)), "{} is missing", attempt.name);
+    }
+}
