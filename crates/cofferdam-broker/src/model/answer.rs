@@ -70,11 +70,11 @@ impl Exchange<'_> {
 
     /// Answers for a server that cannot be reached, or that hung up.
     pub(crate) async fn unanswered(self, error: &RequestError) -> Response<Body> {
-        let message = format!("the model's server cannot be reached: {}", printable(&error.to_string()));
-        let (kind, sent) = match error {
-            RequestError::Connect { .. } => (TroubleKind::Unreachable, false),
-            RequestError::Cut { .. } => (TroubleKind::Broken, true),
+        let (kind, what, sent) = match error {
+            RequestError::Connect { .. } => (TroubleKind::Unreachable, "cannot be reached", false),
+            RequestError::Cut { .. } => (TroubleKind::Broken, "did not answer", true),
         };
+        let message = format!("the model's server {what}: {}", printable(&error.to_string()));
         self.no_answer(StatusCode::BAD_GATEWAY, kind, message, sent).await
     }
 

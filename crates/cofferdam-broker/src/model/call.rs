@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::meter::Reading;
 use super::purse::{Purse, Reservation};
+use super::streak::Streak;
 use super::trouble::{kind_of, printable};
 use super::usage::Usage;
 use crate::ledger::{CallEnded, CallId, Ledger};
@@ -19,6 +20,8 @@ pub(crate) struct Books {
     pub attempt: AttemptRef,
     pub ledger: Arc<dyn Ledger>,
     pub purse: Purse,
+    /// How the last calls failed, if they did.
+    pub streak: Streak,
 }
 
 impl Books {
@@ -97,6 +100,7 @@ impl Drop for Call {
 impl Open {
     async fn end(self, ending: Ending) {
         let Charge { spent, usage, trouble, status } = self.charge(ending);
+        self.books.streak.note(trouble.as_ref(), tokio::time::Instant::now());
         let mut events = Vec::new();
         if trouble.is_none() || spent.tokens > 0 {
             let data = self.usage_event(&spent, usage, status);

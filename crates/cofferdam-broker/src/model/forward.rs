@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cofferdam_core::Vendor;
 use http::{Request, Response, StatusCode};
 use tokio::sync::SemaphorePermit;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::Routes;
 use super::answer::Exchange;
@@ -15,6 +15,7 @@ use super::purse::{Reservation, Want};
 use super::refusal::{Refusal, error_response};
 use super::relay::Settlement;
 use super::request::{Payload, Rebuilt, key_name};
+use super::route::Endpoint;
 use crate::body::{Body, full};
 use crate::ledger::CallBegun;
 use crate::options::Upstream;
@@ -30,6 +31,9 @@ impl Routes {
         let upstream = self.upstream(endpoint.vendor())?;
         set_credential(&mut rebuilt.headers, endpoint.vendor(), &upstream.credential)?;
         let label = self.label(&rebuilt)?;
+        if let Some(last_word) = self.last_word(endpoint) {
+            return Ok(last_word);
+        }
         let (settlement, bytes) = match rebuilt.payload.take() {
             Some(payload) if endpoint.generates() => match self.pay(&label, &payload).await? {
                 Paid::Call(call, limit) => (Settlement::Call(call), payload.into_bytes(limit)),
@@ -46,12 +50,20 @@ impl Routes {
         drop(place);
         let bounds = &self.options.bounds;
         let exchange = Exchange { endpoint, bounds, credential: &upstream.credential, settlement };
-        Ok(match answer {
-            Ok(Ok(answer)) if answer.status().is_success() => exchange.pass_on(answer).await,
+        let failed = match answer {
+            Ok(Ok(answer)) if answer.status().is_success() => return Ok(exchange.pass_on(answer).await),
             Ok(Ok(answer)) => exchange.judge(answer).await,
             Ok(Err(error)) => exchange.unanswered(&error).await,
             Err(_) => exchange.silent().await,
-        })
+        };
+        Ok(self.last_word(endpoint).unwrap_or(failed))
+    }
+
+    /// The answer, in a way that no CLI repeats, to an agent that has asked in vain for long enough. What broke
+    /// off in the middle of an answer is told at the next request.
+    fn last_word(&self, endpoint: Endpoint) -> Option<Response<Body>> {
+        let told = if endpoint.generates() { self.books.streak.give_up(Instant::now()) } else { None };
+        told.map(|message| error_response(endpoint.vendor(), StatusCode::BAD_REQUEST, &message))
     }
 
     fn upstream(&self, vendor: Vendor) -> Result<Upstream, Refusal> {

@@ -3,7 +3,8 @@
 //!
 //! A request is admitted by method and path (`route`), read (`intake`), checked and rebuilt (`request`, with
 //! the vendors' rules in `anthropic` and `openai`), paid for (`purse`), forwarded (`forward`) and answered
-//! (`answer`); what passes is metered (`relay`, `meter`), and what went wrong is judged (`trouble`).
+//! (`answer`); what passes is metered (`relay`, `meter`), and what went wrong is judged (`trouble`); an agent
+//! that would repeat it for minutes is told to leave it (`streak`).
 
 mod answer;
 mod anthropic;
@@ -22,6 +23,7 @@ mod relay;
 pub(crate) mod request;
 mod route;
 mod sse;
+mod streak;
 mod trouble;
 mod usage;
 
@@ -43,6 +45,7 @@ use self::call::Books;
 use self::intake::Intake;
 use self::purse::Purse;
 use self::request::{Rebuilt, Rules};
+use self::streak::Streak;
 use crate::body::{Body, full};
 use crate::dial::{AddressCheck, Dialer};
 use crate::grant::ModelGrant;
@@ -85,7 +88,12 @@ impl Routes {
         };
         Ok(Self {
             rules: Arc::new(rules),
-            books: Arc::new(Books { attempt, ledger, purse: Purse::new(grant.budget, spent) }),
+            books: Arc::new(Books {
+                attempt,
+                ledger,
+                purse: Purse::new(grant.budget, spent),
+                streak: Streak::default(),
+            }),
             // The base URL is the caller's own, and may well be on this machine.
             client: Client::new(dialer, AddressCheck::Trusted),
             intake: Intake::new(options.bounds),

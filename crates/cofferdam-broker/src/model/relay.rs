@@ -59,7 +59,12 @@ impl Relay {
     fn end(&mut self, end: StreamEnd, error: Option<BodyError>) {
         let Stage::Passing(metered) = std::mem::replace(&mut self.stage, Stage::Over) else { return };
         let Metered { mut meter, settlement } = *metered;
-        meter.end();
+        match end {
+            StreamEnd::Whole => meter.end(),
+            // Half an event is what breaking off looks like, and not an answer that cannot be read: that would be
+            // charged as the longest answer there can be.
+            StreamEnd::Cut(_) | StreamEnd::Left => {}
+        }
         let (status, reading) = (self.status, meter.into_reading());
         let written = match settlement {
             Settlement::Call(call) => call.end(Ending::Answered { status, reading, end }),

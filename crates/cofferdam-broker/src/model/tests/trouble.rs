@@ -131,3 +131,35 @@ async fn any_other_refusal_is_passed_on_as_it_is() {
     assert_eq!((status, trouble.kind), (StatusCode::BAD_REQUEST, TroubleKind::Rejected));
     assert_eq!(serde_json::from_str::<serde_json::Value>(&told.unwrap()).unwrap(), body);
 }
+
+#[tokio::test]
+async fn an_agent_that_asks_in_vain_for_long_is_told_so_that_it_ends() {
+    let fake = Fake::start(|_| Reply::new(500, "text/html", "<h1>oops</h1>")).await;
+    let rig = Setup::at(&fake).open().await;
+    let earlier = tokio::time::Instant::now() - Duration::from_secs(15);
+    for _ in 0..2 {
+        let message = "the model's answer was cut".to_owned();
+        let cut = ModelTrouble { kind: TroubleKind::Broken, message, status: None, retry_after_ms: None };
+        rig.routes.books.streak.note(Some(&cut), earlier);
+    }
+    let (status, body, trouble) = ask(&rig).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "no CLI repeats that");
+    assert!(body.unwrap().contains("3 requests in a row have failed"));
+    assert_eq!(trouble.unwrap().kind, TroubleKind::Overloaded, "the books say what happened");
+    let request = rig.request("POST", MESSAGES).body(full(message().to_string())).unwrap();
+    let status = rig.send(request).await.status();
+    assert_eq!((status.as_u16(), fake.seen().len()), (500, 2), "the next one is forwarded again");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_in_the_middle_of_an_event_is_charged_for_what_came() {
+    let usage = json!({"input_tokens": 100, "output_tokens": 1});
+    let began = json!({"type": "message_start", "message": {"usage": usage}});
+    let text = format!("{}data: {{\"type\": \"content_block_de", sse(&[began]));
+    let fake = Fake::start(move |_| Reply { cut: true, ..Reply::stream(&text) }).await;
+    let rig = Setup::at(&fake).open().await;
+    let (_, body, trouble) = ask(&rig).await;
+    assert_eq!((body, trouble.unwrap().kind), (Err(()), TroubleKind::Broken));
+    let spent = rig.ledger.ended.lock().unwrap()[0].spent;
+    assert!((101..1000).contains(&spent.tokens), "{spent:?}");
+}
