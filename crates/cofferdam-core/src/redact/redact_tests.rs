@@ -209,3 +209,15 @@ fn a_short_secret_with_a_backslash_or_a_blank_is_found_encoded() {
         assert_eq!(redactor.text(&quoted), "\"[redacted]\"");
     }
 }
+
+#[test]
+fn a_long_number_before_an_x_is_passed_on_in_pieces_of_any_size() {
+    let redactor = Redactor::default().with(["a-secret-of-some-length"]);
+    let text = b"00000000000000000000000x1234 and 0000000000000000 x".as_slice();
+    for size in 1..text.len() {
+        let mut stream = redactor.stream();
+        let mut out: Vec<u8> = text.chunks(size).flat_map(|piece| stream.push(piece)).collect();
+        out.extend(stream.finish());
+        assert_eq!(out, text, "pieces of {size}");
+    }
+}

@@ -59,9 +59,9 @@ impl View {
         is_last
     }
 
-    /// Where the earliest symbol stands that a secret to come could begin with.
+    /// Where the earliest symbol stands that a secret to come could begin with. The first of a full window counts:
+    /// if the last symbol is taken back, the one that comes instead can complete it.
     pub(super) fn earliest(&self) -> Option<usize> {
-        let count = self.count.min(WINDOW - 1);
-        (count > 0).then(|| self.starts[(self.next - count) % WINDOW])
+        (self.count > 0).then(|| self.starts[(self.next - self.count) % WINDOW])
     }
 }
