@@ -1,13 +1,13 @@
 //! The Unix sockets of an attempt.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tokio::net::UnixListener;
 
-/// The name under which a socket is made before it has its own. Not longer than any of those: a socket's path
-/// has an end at 108 bytes.
+/// The name under which a socket is made before it has its own.
 const UNFINISHED: &str = "new.sock";
 
 /// A socket that takes connections.
@@ -32,7 +32,10 @@ impl Socket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(&unfinished)?;
+        // A socket's path has an end at 108 bytes, and a state folder may be anywhere.
+        let opened = std::fs::File::open(folder)?;
+        let short = format!("/proc/self/fd/{}/{UNFINISHED}", opened.as_raw_fd());
+        let listener = UnixListener::bind(short)?;
         // The folders above are for their owner only; in a sandbox made by root the agent is somebody else.
         std::fs::set_permissions(&unfinished, std::fs::Permissions::from_mode(0o666))?;
         let inode = std::fs::symlink_metadata(&unfinished)?.ino();
@@ -50,5 +53,25 @@ impl SocketPath {
         if is_ours && let Err(error) = std::fs::remove_file(&self.path) {
             tracing::debug!(path = %self.path.display(), %error, "failed to remove a socket");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_may_be_below_a_long_path() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("a-long-name".repeat(12));
+        std::fs::create_dir(&folder).unwrap();
+        let socket = Socket::listen(&folder, "egress.sock").unwrap();
+        let opened = std::fs::File::open(&folder).unwrap();
+        let short = format!("/proc/self/fd/{}/egress.sock", opened.as_raw_fd());
+        let (connected, accepted) =
+            tokio::join!(tokio::net::UnixStream::connect(short), socket.listener.accept());
+        assert!(connected.is_ok() && accepted.is_ok());
+        socket.path.remove();
+        assert!(!folder.join("egress.sock").exists());
     }
 }

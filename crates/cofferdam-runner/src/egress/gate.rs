@@ -1,5 +1,6 @@
 //! The broker that serves a node's attempts: in the same process, or one of its own.
 
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ impl Gate {
             }
             Self::Apart(process) => {
                 process.ensure().await;
-                answers(&granted.folder.join(gateway::SOCKET)).await
+                answers(&granted.folder).await
             }
         }
     }
@@ -104,9 +105,12 @@ impl Gate {
     }
 }
 
-async fn answers(socket: &Path) -> Result<(), GateError> {
+async fn answers(folder: &Path) -> Result<(), GateError> {
+    // A socket's path has an end at 108 bytes, and a state folder may be anywhere.
+    let folder = std::fs::File::open(folder)?;
+    let socket = format!("/proc/self/fd/{}/{}", folder.as_raw_fd(), gateway::SOCKET);
     let looking = async {
-        while UnixStream::connect(socket).await.is_err() {
+        while UnixStream::connect(&socket).await.is_err() {
             sleep(LOOK_EVERY).await;
         }
     };
