@@ -38,7 +38,8 @@ fn start(state: &Path, node: &str) -> Result<(), Failure> {
     // one waits here, and takes over at once.
     let _lock =
         lock(&home, &node).map_err(|error| Failure::internal("the broker's lock cannot be taken", &error))?;
-    let setup = BrokerSetup { secrets: CallerSecrets::of(&caller)?, settings: settings::read(&caller)? };
+    let setup =
+        BrokerSetup { secrets: CallerSecrets::of(&caller)?, settings: settings::read_in(home.root())? };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -1,5 +1,7 @@
 //! Reads `settings.json` in the state folder.
 
+use std::path::Path;
+
 use cofferdam_broker::{Price, PriceTable};
 use cofferdam_core::{PriceSettings, Settings};
 
@@ -9,9 +11,15 @@ use crate::failure::Failure;
 
 /// The caller's settings; the defaults if there is no file.
 pub(crate) fn read(caller: &Caller) -> Result<Settings, Failure> {
-    let Some(path) = caller.state_folder().map(|folder| folder.join("settings.json")) else {
-        return Ok(Settings::default());
-    };
+    match caller.state_folder() {
+        Some(folder) => read_in(&folder),
+        None => Ok(Settings::default()),
+    }
+}
+
+/// The settings in a state folder.
+pub(crate) fn read_in(folder: &Path) -> Result<Settings, Failure> {
+    let path = folder.join("settings.json");
     let refuse = |why: String| {
         Failure::new(ExitCode::Refused, format!("the settings in {} cannot be used: {why}", path.display()))
             .hint("correct the file, or move it away")

@@ -201,21 +201,28 @@ struct Fault {
     message: Option<String>,
 }
 
-/// Usage as the vendors report it, under the names of all three interfaces.
+/// Usage as the vendors report it, under the names of all three interfaces. Some gateways use the names of two at
+/// once; then the larger number counts.
 #[derive(Deserialize)]
 struct Reported {
-    #[serde(alias = "prompt_tokens", default)]
+    #[serde(default)]
     input_tokens: Option<u64>,
-    #[serde(alias = "completion_tokens", default)]
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
     output_tokens: Option<u64>,
+    #[serde(default)]
+    completion_tokens: Option<u64>,
     #[serde(default)]
     cache_read_input_tokens: Option<u64>,
     #[serde(default)]
     cache_creation_input_tokens: Option<u64>,
     #[serde(default)]
     cache_creation: Option<Kept>,
-    #[serde(alias = "prompt_tokens_details", default)]
+    #[serde(default)]
     input_tokens_details: Option<Details>,
+    #[serde(default)]
+    prompt_tokens_details: Option<Details>,
 }
 
 #[derive(Deserialize)]
@@ -233,13 +240,14 @@ struct Details {
 impl Reported {
     /// Later reports replace earlier ones, field by field: they count from the beginning of the answer.
     fn merge_into(self, usage: &mut Usage) {
-        if let Some(input) = self.input_tokens {
+        if let Some(input) = self.input_tokens.max(self.prompt_tokens) {
             // OpenAI counts what was cached as input too.
-            let cached = self.input_tokens_details.and_then(|it| it.cached_tokens);
+            let details = self.input_tokens_details.or(self.prompt_tokens_details);
+            let cached = details.and_then(|it| it.cached_tokens);
             usage.input = input.saturating_sub(cached.unwrap_or(0));
             usage.cache_read = cached.unwrap_or(usage.cache_read);
         }
-        usage.output = self.output_tokens.unwrap_or(usage.output);
+        usage.output = self.output_tokens.max(self.completion_tokens).unwrap_or(usage.output);
         usage.cache_read = self.cache_read_input_tokens.unwrap_or(usage.cache_read);
         if let Some(written) = self.cache_creation_input_tokens {
             let hour = self.cache_creation.and_then(|it| it.ephemeral_1h_input_tokens);

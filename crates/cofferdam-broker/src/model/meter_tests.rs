@@ -83,6 +83,8 @@ fn whole_answers_say_what_they_used() {
     let chat =
         r#"{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":3,"completion_tokens":6}}"#;
     assert_eq!(whole(Endpoint::Chat, chat).usage.unwrap().tokens(), 9);
+    let both = r#"{"choices":[],"usage":{"prompt_tokens":3,"input_tokens":3,"completion_tokens":6,"output_tokens":0}}"#;
+    assert_eq!(whole(Endpoint::Chat, both).usage.unwrap().tokens(), 9);
     let garbage = whole(Endpoint::Chat, "<html>");
     assert!(!garbage.complete && garbage.unread.is_some());
     assert!(whole(Endpoint::Models(Vendor::Openai), r#"{"data":[]}"#).complete);
