@@ -84,16 +84,20 @@ impl Records {
         self.node.store().event_count(id).await.map_err(failure)
     }
 
-    /// Leaves a message for a run.
+    /// Leaves a message for a run; `None` if the run has ended and takes none.
     pub(crate) async fn send(
         &self,
         id: &RunId,
         kind: MessageKind,
         content: &str,
-    ) -> Result<MessageId, Failure> {
-        let sent = self.node.store().add_message(id, kind, content, now_ms()).await.map_err(failure)?;
+    ) -> Result<Option<MessageId>, Failure> {
+        let sent = match self.node.store().add_message(id, kind, content, now_ms()).await {
+            Ok(sent) => sent,
+            Err(Error::RunEnded { .. }) => return Ok(None),
+            Err(error) => return Err(failure(error)),
+        };
         let _ = cofferdam_store::wake_all(&self.node.home().nodes());
-        Ok(sent)
+        Ok(Some(sent))
     }
 
     /// Waits for the receipt of a message that was sent after this event.

@@ -5,6 +5,7 @@
 
 mod agents;
 pub mod attack_suite;
+mod coding_agent;
 mod detached;
 mod fixture;
 mod leftovers;
@@ -14,9 +15,11 @@ pub mod processes;
 mod record;
 mod registry;
 mod run;
+mod signal_pipe;
 mod tree;
 
 pub use agents::Agents;
+pub use coding_agent::CodingAgent;
 pub use detached::{DetachedNode, Queue, node_id};
 pub use fixture::{Fixture, binary, test_binary};
 pub use leftovers::{cgroups_of, leftovers};
@@ -25,4 +28,5 @@ pub use outside::{Outside, installed};
 pub use record::Record;
 pub use registry::Registry;
 pub use run::{Finished, Running};
+pub use signal_pipe::{SignalPipe, Waiting};
 pub use tree::{Tree, tree_of};

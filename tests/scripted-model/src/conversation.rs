@@ -40,6 +40,8 @@ pub(crate) struct Conversation {
     /// The text of each message of the user that has text.
     pub(crate) user_texts: Vec<String>,
     pub(crate) tool_results: Vec<String>,
+    /// All of it, as it was written.
+    pub(crate) whole: String,
 }
 
 /// A tool that a request offers.
@@ -60,6 +62,7 @@ impl Conversation {
             tools: list(&body["tools"]).iter().flat_map(offered_tools).collect(),
             user_texts: Vec::new(),
             tool_results: Vec::new(),
+            whole: format!("{}{}", body["messages"], body["input"]),
         };
         match api {
             Api::Messages | Api::ChatCompletions => {

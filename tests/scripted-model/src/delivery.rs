@@ -38,7 +38,8 @@ pub(crate) async fn deliver(
     if answer.delay_ms > 0 {
         tokio::time::sleep(Duration::from_millis(answer.delay_ms)).await;
     }
-    if answer.cut == Some(Cut::BeforeHeaders) {
+    // What does not come as a stream has no events: it is cut as a whole.
+    if answer.cut.is_some_and(|cut| cut == Cut::BeforeHeaders || !asked.stream) {
         in_flight.end(Ending::Cut);
         return Err(CutHere);
     }

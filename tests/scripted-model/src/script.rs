@@ -49,6 +49,9 @@ pub struct Session {
 pub struct When {
     /// Any message of the user contains this.
     pub prompt_contains: Option<String>,
+    /// The conversation contains this somewhere, whoever says it: some CLIs pass on what the user says during a
+    /// turn in the system's name.
+    pub conversation_contains: Option<String>,
     /// The last message of the user that has text contains this.
     pub last_user_contains: Option<String>,
     /// The last result of a tool contains this.
@@ -161,6 +164,7 @@ impl When {
         };
         let last = |texts: &[String]| texts.last().cloned().into_iter().collect::<Vec<_>>();
         contains(&conversation.user_texts, &self.prompt_contains)
+            && self.conversation_contains.as_ref().is_none_or(|part| conversation.whole.contains(part))
             && contains(&last(&conversation.user_texts), &self.last_user_contains)
             && contains(&last(&conversation.tool_results), &self.last_result_contains)
             && self.model.as_ref().is_none_or(|model| *model == conversation.model)
