@@ -10,6 +10,8 @@ mod dispatcher;
 mod egress;
 mod execute;
 mod failpoints;
+#[doc(hidden)]
+pub mod fuzzing;
 mod home;
 pub mod installation;
 mod node;

@@ -15,7 +15,7 @@ pub(crate) fn start_reading(sender: SyncSender<Input>) -> io::Result<()> {
     Ok(())
 }
 
-fn read_all(mut from: impl BufRead, mut deliver: impl FnMut(Input) -> bool) {
+pub(crate) fn read_all(mut from: impl BufRead, mut deliver: impl FnMut(Input) -> bool) {
     let mut line = Vec::new();
     loop {
         line.clear();

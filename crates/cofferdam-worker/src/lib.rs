@@ -13,6 +13,8 @@ mod agent_stdin;
 mod conversation;
 mod ending;
 mod environment;
+#[doc(hidden)]
+pub mod fuzzing;
 mod gateway;
 mod host_lines;
 mod input;
@@ -37,6 +39,8 @@ use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpabl
 use serde_json::json;
 
 pub use ending::Scope;
+#[doc(hidden)]
+pub use gateway::open_alone as open_gateway;
 
 /// Threads that a worker has while its agent runs: the session, the host's lines, the reaper, the gateway, and
 /// one for each of the agent's stdin, stdout and stderr. A limit on processes counts them.

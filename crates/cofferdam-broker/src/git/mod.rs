@@ -2,7 +2,7 @@
 //! repository goes through, each request built anew, and a push only to the one branch.
 
 mod path;
-mod push;
+pub(crate) mod push;
 mod route;
 #[cfg(test)]
 mod test_host;

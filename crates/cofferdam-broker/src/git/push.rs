@@ -13,7 +13,7 @@ const MAX_BAND: usize = 1000;
 
 /// The commands of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Commands {
+pub(crate) struct Commands {
     /// The references it changes, in order.
     refs: Vec<String>,
     deletes: bool,
@@ -24,7 +24,7 @@ pub(super) struct Commands {
 
 /// Why a push cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PushFault {
+pub(crate) enum PushFault {
     #[error("the push is malformed: {0}")]
     Malformed(&'static str),
     #[error("the push changes too many references at once")]
@@ -32,7 +32,7 @@ pub(super) enum PushFault {
 }
 
 /// Reads the commands, if all of them are there.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<Commands>, PushFault> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Commands>, PushFault> {
     let mut commands =
         Commands { refs: Vec::new(), deletes: false, options: false, side_band: false, report: false };
     let mut rest = bytes;
@@ -90,7 +90,7 @@ impl Commands {
     }
 
     /// Why this push is refused, if it is.
-    pub(super) fn fault(&self, branch: &str) -> Option<String> {
+    pub(crate) fn fault(&self, branch: &str) -> Option<String> {
         let wanted = format!("refs/heads/{branch}");
         match self.refs.iter().find(|name| **name != wanted) {
             Some(other) => {
@@ -104,13 +104,13 @@ impl Commands {
     }
 
     /// The references it changes, for people.
-    pub(super) fn names(&self) -> String {
+    pub(crate) fn names(&self) -> String {
         self.refs.join(" ")
     }
 
     /// An answer that git shows beside each reference; it shows nothing of an HTTP error's body. `None` if the
     /// client asked for no report.
-    pub(super) fn rejection(&self, reason: &str) -> Option<Bytes> {
+    pub(crate) fn rejection(&self, reason: &str) -> Option<Bytes> {
         if !self.report {
             return None;
         }

@@ -19,7 +19,7 @@ const CHUNK: usize = 4096;
 ///
 /// After a chunked body, or a CONNECT, it looks no further: such a connection serves no second request (see
 /// `Gate::handle`).
-pub(super) struct HeadGuard<S> {
+pub(crate) struct HeadGuard<S> {
     inner: S,
     head_bytes: usize,
     head_time: Duration,
@@ -41,7 +41,7 @@ enum Phase {
 }
 
 impl<S> HeadGuard<S> {
-    pub(super) fn new(inner: S, head_bytes: usize, head_time: Duration) -> Self {
+    pub(crate) fn new(inner: S, head_bytes: usize, head_time: Duration) -> Self {
         Self {
             inner,
             head_bytes,

@@ -6,4 +6,5 @@ mod head;
 mod watch;
 
 pub(crate) use connection::serve;
+pub(crate) use guard::HeadGuard;
 pub(crate) use watch::Watched;

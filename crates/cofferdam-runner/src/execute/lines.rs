@@ -22,7 +22,7 @@ const BATCHES: usize = 2;
 
 /// What a line means to the attempt.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// To be stored.
     Event(NewEvent),
     /// The measured seal, and the number of its line.
@@ -83,7 +83,7 @@ impl Batch {
 }
 
 /// A line that is not ours is kept as a `log` event: nothing that was printed is lost.
-fn parse(bytes: &[u8]) -> Option<Line> {
+pub(crate) fn parse(bytes: &[u8]) -> Option<Line> {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches('\n');
     if text.is_empty() {

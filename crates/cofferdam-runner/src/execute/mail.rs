@@ -18,7 +18,7 @@ pub(super) struct Mail {
 
 /// What the worker says became of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Receipt {
+pub(crate) struct Receipt {
     id: String,
     refused: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 mod begin;
 mod keeper;
-mod lines;
+pub(crate) mod lines;
 mod mail;
 mod stop;
 mod supervise;

@@ -192,7 +192,7 @@ pub(crate) fn job_of_script(folder: &Path, script: &str) -> Job {
         "model": null, "system_prompt": null, "max_turns": null,
     });
     let agent = serde_json::from_value(setup).expect("this is a setup");
-    Job { agent, program: Some(program.display().to_string()), ..job(&["true"]) }
+    Job { agent, program: vec![program.display().to_string()], ..job(&["true"]) }
 }
 
 /// What a script can say as Claude Code: that its turn begins, that it took a message, that its turn is over.
