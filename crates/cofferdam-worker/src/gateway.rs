@@ -64,6 +64,23 @@ fn reachable(folder: &Path) -> io::Result<(PathBuf, Option<File>)> {
     Ok((PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())), Some(open)))
 }
 
+/// The same on any free port, for whoever measures it. Gives the port.
+///
+/// # Errors
+/// If nothing can be listened on.
+pub fn open_alone(folder: &Path) -> io::Result<u16> {
+    let setup = Gateway {
+        folder: folder.display().to_string(),
+        port: None,
+        forwards: Vec::new(),
+        placeholder: String::new(),
+        proxy: false,
+        vendor: None,
+        repository: None,
+    };
+    open(&setup).map(|opened| opened.port)
+}
+
 fn listen(port: u16) -> io::Result<StdTcpListener> {
     let listener = StdTcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
         io::Error::new(error.kind(), format!("failed to listen on 127.0.0.1:{port}: {error}"))
