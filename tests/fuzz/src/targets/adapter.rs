@@ -30,7 +30,7 @@ fn feed(setup: &AgentSetup, input: &[u8]) {
         vendor: Some(Vendor::Anthropic),
     };
     let context = Context {
-        program: None,
+        program: &[],
         model_route: Some(route),
         working_directory: "/workspace",
         attempt: &attempt,
