@@ -59,11 +59,6 @@ impl<S> HeadGuard<S> {
         self.fault
     }
 
-    fn fail(&mut self, fault: HeadFault) -> io::Error {
-        self.fault = Some(fault);
-        io::Error::new(io::ErrorKind::InvalidData, fault)
-    }
-
     /// The stream behind, for whoever has given up on its requests.
     pub(super) fn into_inner(self) -> S {
         self.inner
@@ -122,14 +117,15 @@ impl<S: AsyncRead + Unpin> HeadGuard<S> {
         if !self.unchecked.is_empty() {
             let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(self.head_time)));
             if alarm.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(Err(self.fail(HeadFault::TooSlow)));
+                self.fault = Some(HeadFault::TooSlow);
+                return Poll::Ready(Err(refused(HeadFault::TooSlow)));
             }
         }
         let mut chunk = [0; CHUNK];
         let mut chunk = ReadBuf::new(&mut chunk);
         ready!(Pin::new(&mut self.inner).poll_read(cx, &mut chunk))?;
         self.unchecked.extend_from_slice(chunk.filled());
-        self.advance().map_err(|fault| self.fail(fault))?;
+        self.fault = self.advance().err();
         Poll::Ready(Ok(chunk.filled().len()))
     }
 
@@ -142,7 +138,7 @@ impl<S: AsyncRead + Unpin> HeadGuard<S> {
         self.unchecked.extend_from_slice(&buf.filled()[before + body..]);
         buf.set_filled(before + body);
         self.passed(body);
-        self.advance().map_err(|fault| self.fail(fault))?;
+        self.fault = self.advance().err();
         Poll::Ready(Ok(()))
     }
 }
@@ -156,6 +152,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadGuard<S> {
                 buf.put_slice(&this.checked[..now]);
                 this.checked.advance(now);
                 return Poll::Ready(Ok(()));
+            }
+            // Only now: what came before the fault is the reader's, and an error comes without bytes.
+            if let Some(fault) = this.fault {
+                return Poll::Ready(Err(refused(fault)));
             }
             match this.phase {
                 Phase::Head => {
@@ -194,6 +194,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for HeadGuard<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_shutdown(cx)
     }
+}
+
+fn refused(fault: HeadFault) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, fault)
 }
 
 #[cfg(test)]

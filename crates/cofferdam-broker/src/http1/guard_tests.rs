@@ -53,6 +53,31 @@ async fn a_bad_second_head_never_reaches_the_reader() {
 }
 
 #[tokio::test]
+async fn what_came_before_a_bad_head_passes_whatever_the_pieces() {
+    let first = b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
+    let stream = [first.as_slice(), b"GET /b HTTP/1.1\nHost: a\r\n\r\n"].concat();
+    for size in 1..=stream.len() {
+        let (mut near, mut far) = guarded();
+        let (mut read, mut pieces) = (Vec::new(), stream.chunks(size));
+        let refused = loop {
+            match pieces.next() {
+                Some(piece) => far.write_all(piece).await.unwrap(),
+                None => far.shutdown().await.unwrap(),
+            }
+            // Never more than has arrived can be read, so this ends with each piece.
+            let mut room = [0; 64];
+            match tokio::time::timeout(Duration::ZERO, near.read(&mut room)).await {
+                Ok(Ok(count)) => read.extend_from_slice(&room[..count]),
+                Ok(Err(error)) => break error,
+                Err(_) => {}
+            }
+        };
+        assert!(matches!(fault_of(&refused), Some(HeadFault::Malformed(_))), "pieces of {size}: {refused}");
+        assert_eq!(read, first, "pieces of {size}");
+    }
+}
+
+#[tokio::test]
 async fn a_head_without_an_end_is_cut_at_its_bound() {
     let endless = [b"GET / HTTP/1.1\r\nX: ".as_slice(), &[b'a'; 9000]].concat();
     assert_eq!(fault_of(&read_all(&[&endless]).await.unwrap_err()), Some(HeadFault::TooLarge));
