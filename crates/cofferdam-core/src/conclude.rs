@@ -51,7 +51,7 @@ pub fn conclude(evidence: &Evidence<'_>) -> Outcome {
         return Outcome::failed_with_hint(
             Class::Budget,
             format!("the run's budget is spent: {which}"),
-            "what it did until then is in the diff; raise the budget to let it go on",
+            format!("what it did until then is in the diff; raise {} to let it go on", budget_flag(which)),
         );
     }
     match worker {
@@ -70,6 +70,16 @@ pub fn conclude(evidence: &Evidence<'_>) -> Outcome {
         Some(AgentEnd::Exited { .. } | AgentEnd::Signaled { .. } | AgentEnd::Dismissed) | None => {
             failure(evidence)
         }
+    }
+}
+
+/// What to raise, by the name that the broker has for the budget.
+fn budget_flag(which: &str) -> &'static str {
+    match which {
+        "model calls" => "--max-model-calls",
+        "tokens" => "--max-tokens",
+        "cost" => "--max-cost-usd",
+        _ => "the budget",
     }
 }
 
