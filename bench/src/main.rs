@@ -3,9 +3,12 @@
 //! Absolute times say more about a machine than about us, so nothing here is a test; a target is a ratio to
 //! a peer that was measured in the same minute. `./dev bench NAME` builds the release binary first.
 
+mod agent;
+mod broker;
 mod start;
 mod stats;
 mod table;
+mod targets;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,6 +25,10 @@ struct Cli {
 enum Bench {
     /// How fast a run starts and ends.
     Start(StartArgs),
+    /// What a sealed Claude Code costs, against one by hand.
+    Agent(agent::AgentArgs),
+    /// What the way through the broker costs.
+    Broker(broker::BrokerArgs),
 }
 
 /// What `start` is told.
@@ -44,5 +51,7 @@ struct StartArgs {
 fn main() -> anyhow::Result<ExitCode> {
     match Cli::parse().bench {
         Bench::Start(args) => start::run(&args),
+        Bench::Agent(args) => agent::run(&args),
+        Bench::Broker(args) => broker::run(&args),
     }
 }

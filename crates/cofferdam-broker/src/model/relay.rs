@@ -1,6 +1,9 @@
 //! An answer on its way to the agent: each piece is passed on as it comes, and nothing is kept but the meter's
 //! reading. The agent's connection asks for the next piece when it has sent the one before, so a slow reader
 //! costs one piece.
+//!
+//! A model's server sends an answer as many small pieces. Each that is passed on alone costs a system call here
+//! and one at every reader behind. So pieces that have arrived already are passed on together ([`Gathered`]).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use cofferdam_core::EventType;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -27,6 +30,7 @@ pub(crate) struct Relay {
     status: u16,
     clock: Clock,
     mask: Mask,
+    gathered: Gathered,
     stage: Stage,
 }
 
@@ -53,7 +57,14 @@ pub(crate) enum Settlement {
 
 impl Relay {
     pub(crate) fn new(inner: Incoming, status: u16, bounds: &Bounds, mask: Mask, metered: Metered) -> Self {
-        Self { inner, status, clock: Clock::new(bounds), mask, stage: Stage::Passing(Box::new(metered)) }
+        Self {
+            inner,
+            status,
+            clock: Clock::new(bounds),
+            mask,
+            gathered: Gathered::default(),
+            stage: Stage::Passing(Box::new(metered)),
+        }
     }
 
     fn end(&mut self, end: StreamEnd, error: Option<BodyError>) {
@@ -94,12 +105,10 @@ impl http_body::Body for Relay {
                         // Trailers are headers that nobody has looked at.
                         let Ok(bytes) = frame.into_data() else { continue };
                         metered.meter.feed(&bytes);
-                        this.clock.progress();
-                        let bytes = this.mask.feed(bytes);
-                        if bytes.is_empty() {
-                            continue;
+                        this.gathered.add(&this.mask.feed(bytes), this.clock.progress());
+                        if this.gathered.is_full() {
+                            return Poll::Ready(this.gathered.take().map(Ok));
                         }
-                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
                     }
                     Poll::Ready(Some(Err(error))) => {
                         let why = "the connection to the model's server broke";
@@ -107,16 +116,21 @@ impl http_body::Body for Relay {
                     }
                     Poll::Ready(None) => {
                         this.end(StreamEnd::Whole, None);
-                        let rest = this.mask.rest();
-                        if !rest.is_empty() {
-                            return Poll::Ready(Some(Ok(Frame::data(rest))));
-                        }
+                        this.gathered.add(&this.mask.rest(), Duration::ZERO);
                     }
                     Poll::Pending => {
+                        if !this.gathered.is_empty() {
+                            ready!(this.gathered.poll_wait(cx));
+                            return Poll::Ready(this.gathered.take().map(Ok));
+                        }
                         let why = ready!(this.clock.poll_expired(cx));
                         this.end(StreamEnd::Cut(why.to_owned()), Some(why.into()));
                     }
                 },
+                // What has come is the agent's, also if no more does.
+                Stage::Ending(..) | Stage::Over if !this.gathered.is_empty() => {
+                    return Poll::Ready(this.gathered.take().map(Ok));
+                }
                 Stage::Ending(written, error) => {
                     // It fails only by a panic, which the task has reported.
                     let _ = ready!(Pin::new(written).poll(cx));
@@ -131,11 +145,8 @@ impl http_body::Body for Relay {
 
     fn size_hint(&self) -> SizeHint {
         match self.stage {
-            Stage::Passing(_) => {
-                let (hint, held) = (self.inner.size_hint(), self.mask.held());
-                hint.exact().map_or(hint, |exact| SizeHint::with_exact(exact + held))
-            }
-            Stage::Ending(..) | Stage::Over => SizeHint::with_exact(0),
+            Stage::Passing(_) => self.gathered.hint(&self.inner.size_hint(), self.mask.held()),
+            Stage::Ending(..) | Stage::Over => SizeHint::with_exact(self.gathered.bytes.len() as u64),
         }
     }
 }
@@ -143,8 +154,67 @@ impl http_body::Body for Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         // An answer of known length is dropped when its last byte is sent, without asking for its end.
-        let end = if self.inner.is_end_stream() { StreamEnd::Whole } else { StreamEnd::Left };
+        let sent = self.inner.is_end_stream() && self.gathered.is_empty() && self.mask.held() == 0;
+        let end = if sent { StreamEnd::Whole } else { StreamEnd::Left };
         self.end(end, None);
+    }
+}
+
+/// Pieces that are passed on together.
+#[derive(Default)]
+struct Gathered {
+    bytes: BytesMut,
+    /// Whether the last piece came right after the one before it.
+    quick: bool,
+    /// One round of all other tasks, among them the one that reads from the server.
+    round: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
+}
+
+/// No more than this is held back.
+const TOGETHER: usize = 32 << 10;
+/// Pieces that follow each other this quickly are worth a round. One that comes by itself is passed on at once:
+/// somebody may be reading it.
+const QUICK: Duration = Duration::from_micros(500);
+
+impl Gathered {
+    fn add(&mut self, bytes: &[u8], since_the_last: Duration) {
+        self.quick = since_the_last < QUICK;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= TOGETHER
+    }
+
+    /// Waits until whatever has arrived could be added.
+    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.quick {
+            return Poll::Ready(());
+        }
+        let round = self.round.get_or_insert_with(|| Box::pin(tokio::task::yield_now()));
+        ready!(round.as_mut().poll(cx));
+        self.round = None;
+        Poll::Ready(())
+    }
+
+    fn take(&mut self) -> Option<Frame<Bytes>> {
+        self.round = None;
+        (!self.bytes.is_empty()).then(|| Frame::data(self.bytes.split().freeze()))
+    }
+
+    /// The size of all that is still to come: what is gathered, what the mask holds, and the rest.
+    fn hint(&self, rest: &SizeHint, masked: u64) -> SizeHint {
+        let held = self.bytes.len() as u64 + masked;
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower() + held);
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper + held);
+        }
+        hint
     }
 }
 
@@ -164,9 +234,13 @@ impl Clock {
         Self { last: now, idle_time: bounds.idle_time, deadline, alarm }
     }
 
-    /// The alarm is not moved for each piece: it is asked again when it rings.
-    fn progress(&mut self) {
-        self.last = Instant::now();
+    /// The alarm is not moved for each piece: it is asked again when it rings. Gives the time since the piece
+    /// before.
+    fn progress(&mut self) -> Duration {
+        let now = Instant::now();
+        let since = now - self.last;
+        self.last = now;
+        since
     }
 
     fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<&'static str> {

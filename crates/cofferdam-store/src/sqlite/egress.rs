@@ -39,14 +39,10 @@ impl Sqlite {
         reserved: &Spent,
         now_ms: u64,
     ) -> Result<i64, Error> {
-        let mut ledger = self.ledger().await?;
-        let mut transaction = begin(&mut ledger).await?;
-        if !is_under_way(&mut transaction, attempt).await? {
-            return Err(Error::RunEnded { run: attempt.run.clone() });
-        }
-        let id = sqlx::query(
+        // One statement and no transaction around it: every model call waits for this.
+        let inserted = sqlx::query(
             "INSERT INTO model_calls (run, attempt, model, begun_at, cost_micro_usd, tokens) \
-             VALUES (?, ?, ?, ?, ?, ?)",
+             SELECT id, attempts, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1 AND attempts = ?2 AND state = 'running'",
         )
         .bind(attempt.run.as_str())
         .bind(attempt.number)
@@ -54,11 +50,12 @@ impl Sqlite {
         .bind(int(now_ms))
         .bind(int(reserved.cost_micro_usd))
         .bind(int(reserved.tokens))
-        .execute(&mut *transaction)
-        .await?
-        .last_insert_rowid();
-        transaction.commit().await?;
-        Ok(id)
+        .execute(&mut *self.ledger().await?)
+        .await?;
+        if inserted.rows_affected() == 0 {
+            return Err(Error::RunEnded { run: attempt.run.clone() });
+        }
+        Ok(inserted.last_insert_rowid())
     }
 
     pub(crate) async fn end_call(

@@ -1,0 +1,181 @@
+//! `agent`: what it costs to run Claude Code sealed, against the same CLI started by hand. Both do the same work
+//! in the same repository, and are told the same by the same scripted model.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use cofferdam_scripted_model::{Script, ScriptedModel};
+use serde_json::{Value, json};
+
+use crate::stats::Times;
+use crate::targets::{Bound, Target, tell};
+
+/// What `agent` is told.
+#[derive(clap::Args)]
+pub(crate) struct AgentArgs {
+    /// How often each of them is measured.
+    #[arg(long, default_value_t = 10)]
+    rounds: usize,
+    /// The release binary; found beside this one by default.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// The folder with `claude`; `COFFERDAM_AGENTS` by default.
+    #[arg(long)]
+    agents: Option<PathBuf>,
+    /// Where the numbers are written.
+    #[arg(long, default_value = "target/bench/agent.json")]
+    output: PathBuf,
+    /// Exit with 1 if a target is missed.
+    #[arg(long)]
+    strict: bool,
+}
+
+const TASK: &str = "Make notes.txt, count its lines and correct it.";
+/// How often the model is asked: each answer of the script, and its end.
+const CALLS: usize = 6;
+const KEY: &str = "sk-ant-of-the-benchmark-0123456789";
+
+/// Three commands, a file and an edit. Each answer takes as long as a quick model would, which is far less than
+/// the usual one.
+const SCRIPT: &str = r#"
+answers:
+  - {text: I look around., tools: [{shell: {command: "ls -la && git log --oneline | head"}}], delay_ms: 200}
+  - {tools: [{write_file: {path: notes.txt, content: "one\ntwo\nthree\n"}}], delay_ms: 200}
+  - {tools: [{shell: {command: "wc -l notes.txt && cat notes.txt"}}], delay_ms: 200}
+  - {tools: [{edit_file: {path: notes.txt, old: two, new: "2"}}], delay_ms: 200}
+  - {tools: [{shell: {command: "git status --short && git diff"}}], delay_ms: 200}
+at_end: {text: "It is done: notes.txt has three lines.", delay_ms: 200}
+"#;
+
+pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
+    let folder = tempfile::tempdir().context("no temporary folder")?;
+    let beside = || std::env::current_exe().map(|own| own.with_file_name("cofferdam"));
+    let agents = args.agents.clone().or_else(|| std::env::var_os("COFFERDAM_AGENTS").map(PathBuf::from));
+    let stage = Stage {
+        binary: args.binary.clone().map_or_else(beside, Ok)?,
+        agents: agents.context("where is claude? type: ./dev bench agent")?,
+        script: Script::parse(SCRIPT)?,
+        folder: folder.path().to_owned(),
+    };
+    let repository = stage.repository("repository")?;
+    let (mut sealed, mut bare) = (Times::default(), Times::default());
+    let mut stages = Vec::new();
+    // The first round fills caches and is thrown away.
+    for round in 0..=args.rounds {
+        let (time, report) = stage.sealed(&repository)?;
+        let by_hand = stage.bare(round)?;
+        if round > 0 {
+            sealed.add(time);
+            bare.add(by_hand);
+            stages.push(report);
+        }
+        eprint!("\rround {round} of {}", args.rounds);
+    }
+    eprintln!();
+    let ratio = sealed.p50_ms() / bare.p50_ms();
+    let name = "sealed run / bare claude, p50".to_owned();
+    let targets = [
+        Target { name, is: ratio, bound: Bound::AtMost(1.15) },
+        Target { name: "sealed run, p50 ms".to_owned(), is: sealed.p50_ms(), bound: Bound::Free },
+        Target { name: "bare claude, p50 ms".to_owned(), is: bare.p50_ms(), bound: Bound::Free },
+    ];
+    let details = json!({
+        "rounds": sealed.count(),
+        "sealed_p95_ms": sealed.p95_ms(),
+        "bare_p95_ms": bare.p95_ms(),
+        "last_report": stages.last(),
+    });
+    tell("agent", &targets, &details, &args.output)?;
+    let failed = args.strict && targets.iter().any(Target::is_missed);
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Where both work.
+struct Stage {
+    binary: PathBuf,
+    agents: PathBuf,
+    script: Script,
+    folder: PathBuf,
+}
+
+impl Stage {
+    /// A small repository with one commit.
+    fn repository(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let path = self.folder.join(name);
+        std::fs::create_dir_all(&path)?;
+        for number in 0..20 {
+            std::fs::write(path.join(format!("file-{number}.txt")), format!("line {number}\n"))?;
+        }
+        for words in [
+            &["init", "--quiet"][..],
+            &["add", "--all"],
+            &["-c", "user.name=bench", "-c", "user.email=bench@localhost", "commit", "--quiet", "-m", "base"],
+        ] {
+            let status = self.command("git").current_dir(&path).args(words).status()?;
+            ensure!(status.success(), "git failed: {status}");
+        }
+        Ok(path)
+    }
+
+    /// One sealed run, with its report.
+    fn sealed(&self, repository: &Path) -> anyhow::Result<(Duration, Value)> {
+        let model = ScriptedModel::start(self.script.clone());
+        let mut command = self.agent_command(&self.binary, &model);
+        command.env("COFFERDAM_HOME", self.folder.join("state")).current_dir(repository);
+        command.args(["run", "--json", "--agent", "claude_code", TASK]);
+        let (time, stdout) = timed(&mut command)?;
+        let report: Value = serde_json::from_slice(&stdout)?;
+        ensure!(report["seal"].is_object(), "the run was not sealed: {report}");
+        let diff = report["diff"].as_str().unwrap_or_default();
+        ensure!(
+            report["state"] == "succeeded" && diff.contains("+2\n"),
+            "the agent did something else: {report}"
+        );
+        ensure!(model.calls() == CALLS, "the model was asked {} times", model.calls());
+        Ok((time, report))
+    }
+
+    /// The same by hand. Each round gets a repository of its own, since nobody puts it back afterwards.
+    fn bare(&self, round: usize) -> anyhow::Result<Duration> {
+        let repository = self.repository(&format!("bare-{round}"))?;
+        let model = ScriptedModel::start(self.script.clone());
+        let mut command = self.agent_command(&self.agents.join("claude"), &model);
+        command.current_dir(&repository).env("IS_SANDBOX", "1");
+        command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("DISABLE_AUTOUPDATER", "1");
+        command.args(["-p", TASK, "--permission-mode", "bypassPermissions"]);
+        command.args(["--output-format", "stream-json", "--verbose"]);
+        let (time, _) = timed(&mut command)?;
+        let notes = std::fs::read_to_string(repository.join("notes.txt"))?;
+        ensure!(notes == "one\n2\nthree\n", "the agent did something else: {notes:?}");
+        ensure!(model.calls() == CALLS, "the model was asked {} times", model.calls());
+        Ok(time)
+    }
+
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env_clear().env("PATH", format!("{}:{path}", self.agents.display()));
+        command.env("HOME", self.folder.join("home")).env("GIT_CONFIG_NOSYSTEM", "1");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// The same with a way to the model. Each time the model is another one, at the beginning of its script.
+    fn agent_command(&self, program: &Path, model: &ScriptedModel) -> Command {
+        let mut command = self.command(program);
+        command.env("ANTHROPIC_API_KEY", KEY).env("ANTHROPIC_BASE_URL", model.base_url());
+        command
+    }
+}
+
+fn timed(command: &mut Command) -> anyhow::Result<(Duration, Vec<u8>)> {
+    let started = Instant::now();
+    let ended = command.output().with_context(|| format!("{:?} cannot be started", command.get_program()))?;
+    let time = started.elapsed();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let printed = String::from_utf8_lossy(&ended.stdout);
+    ensure!(ended.status.success(), "{:?} failed: {said} {printed}", command.get_program());
+    Ok((time, ended.stdout))
+}

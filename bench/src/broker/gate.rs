@@ -1,0 +1,84 @@
+//! The broker in a process of its own, with the ledger that it really has.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use cofferdam_broker::{
+    Bounds, Broker, Credential, GitCredential, Grant, ModelGrant, Options, PriceTable, Secrets, Upstream,
+};
+use cofferdam_core::{
+    AgentSetup, AttemptRef, Budget, HostPort, NodeId, Policy, Redactor, RetryPolicy, RunId, RunRequest,
+    Source, Vendor,
+};
+use cofferdam_runner::{Home, StoreLedger, now_ms};
+use cofferdam_store::Store;
+
+/// Serves one attempt in this folder until it is killed. Prints a line when it does.
+pub(super) fn serve(folder: &Path, upstream: u16) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+        let home = Home::open(&folder.join("home"))?;
+        let store = Store::open_sqlite(&folder.join("home/bench.db")).await?;
+        let attempt = claim(&store).await?;
+        let redactor = Redactor::default().with(["sk-ant-of-the-benchmark-0123456789"]);
+        let ledger = StoreLedger::new(store, home, redactor);
+        let bounds = Bounds::default();
+        let options = Options {
+            secrets: Arc::new(Keys { base_url: format!("http://127.0.0.1:{upstream}") }),
+            name_servers: Vec::new(),
+            prices: PriceTable::default(),
+            bounds,
+        };
+        let broker = Broker::new(options, Arc::new(ledger));
+        let model = ModelGrant {
+            placeholder: "placeholder".to_owned(),
+            placeholder_required: false,
+            vendor_tools: false,
+            budget: Budget::default(),
+        };
+        let grant = Grant {
+            attempt,
+            folder: folder.to_owned(),
+            proxy: None,
+            forwards: Vec::new(),
+            model: Some(model),
+            git: None,
+        };
+        broker.open(grant).await?;
+        println!("ready");
+        std::io::stdout().flush()?;
+        std::future::pending::<()>().await;
+        Ok(())
+    })
+}
+
+/// A run that is under way, so that its calls can be written down.
+async fn claim(store: &Store) -> anyhow::Result<AttemptRef> {
+    let request = RunRequest {
+        id: RunId::new(now_ms(), 1),
+        source: Source::Empty,
+        agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
+        policy: Policy::default(),
+        retry: RetryPolicy::default(),
+        claimable_by: None,
+    };
+    store.enqueue(&request, None, now_ms()).await?;
+    let claimed = store.claim(&NodeId::new(now_ms(), 1), now_ms(), 3_600_000).await?;
+    Ok(claimed.context("the run could not be claimed")?.attempt)
+}
+
+struct Keys {
+    base_url: String,
+}
+
+impl Secrets for Keys {
+    fn upstream(&self, _: Vendor) -> Option<Upstream> {
+        let credential = Credential::ApiKey("sk-ant-of-the-benchmark-0123456789".to_owned());
+        Some(Upstream { base_url: self.base_url.clone(), credential })
+    }
+
+    fn git(&self, _: &HostPort) -> Option<GitCredential> {
+        None
+    }
+}
