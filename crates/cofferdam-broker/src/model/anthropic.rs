@@ -71,6 +71,10 @@ fn content(value: &Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
             // What the model once passed to a tool is the agent's own data; the vendor reads nothing in it.
             "input" if kind == "tool_use" => {}
             "source" => source(field, kind, findings)?,
+            // Not in this interface; a gateway that translates between them might know it all the same.
+            "image_url" | "file_url" | "file_id" if *field != Json::Null => {
+                return Err(Refusal::vendor_side(&format!("a file or image named by `{name}`")));
+            }
             _ => content(field, findings)?,
         }
     }
