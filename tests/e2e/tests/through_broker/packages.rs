@@ -8,6 +8,8 @@ struct Shop {
     fixture: Fixture,
     registry: Registry,
     _outside: Outside,
+    /// More flags of each run.
+    flags: Vec<String>,
 }
 
 impl Shop {
@@ -16,12 +18,13 @@ impl Shop {
         let outside = Outside::around(&fixture).await;
         let registry = Registry::start(&outside).await;
         fixture.write("authority.crt", outside.authority.pem());
-        Self { fixture, registry, _outside: outside }
+        Self { fixture, registry, _outside: outside, flags: Vec::new() }
     }
 
     fn buy(&self, allow: &[&str], script: &str) -> Finished {
         let flags: Vec<&str> = allow.iter().flat_map(|rule| ["--allow", rule]).collect();
-        let flags = [["--network", "sealed"].as_slice(), &flags].concat();
+        let more: Vec<&str> = self.flags.iter().map(String::as_str).collect();
+        let flags = [["--network", "sealed"].as_slice(), &more, &flags].concat();
         self.fixture.run(&flags, &script.replace("REGISTRY", &self.registry.authority()))
     }
 
@@ -96,18 +99,19 @@ async fn cargo_builds_with_a_crate_of_an_allowed_registry_alone() {
         return;
     }
     let mut shop = Shop::open().await;
-    // Rust is where its owner's home is; it is shown inside, and nothing else of the home.
-    if let Ok(home) = std::env::var("HOME") {
-        shop.fixture.set_env("HOME", &home);
-    }
+    // The toolchain itself, wherever it is: the home of this run is not that of Rust's owner.
+    let rust = std::process::Command::new("rustc").args(["--print", "sysroot"]).output().expect("rustc");
+    let rust = String::from_utf8(rust.stdout).expect("a plain path").trim().to_owned();
+    shop.flags = vec!["--mount".to_owned(), rust.clone()];
     let manifest = "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\
                     [dependencies]\nleft-hand = { version = \"1\", registry = \"ours\" }\n";
     shop.fixture.write("Cargo.toml", manifest);
     shop.fixture.write("src/main.rs", "fn main() { println!(\"{}\", left_hand::GREETING); }\n");
-    shop.check(
-        "export CARGO_HTTP_CAINFO=$PWD/authority.crt CARGO_REGISTRIES_OURS_INDEX=sparse+https://REGISTRY/cargo/ \
-         && cargo build --quiet && target/debug/shop",
-    );
+    shop.check(&format!(
+        "export PATH={rust}/bin:$PATH CARGO_HTTP_CAINFO=$PWD/authority.crt \
+         CARGO_REGISTRIES_OURS_INDEX=sparse+https://REGISTRY/cargo/ \
+         && cargo build --quiet && target/debug/shop"
+    ));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
