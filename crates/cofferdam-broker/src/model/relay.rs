@@ -131,6 +131,12 @@ impl http_body::Body for Relay {
                 Stage::Ending(..) | Stage::Over if !this.gathered.is_empty() => {
                     return Poll::Ready(this.gathered.take().map(Ok));
                 }
+                // The agent has its whole answer. What is set aside stays so until the books are written, so nothing
+                // can be spent twice meanwhile, and whoever closes the attempt waits for them.
+                Stage::Ending(_, None) => {
+                    this.stage = Stage::Over;
+                    return Poll::Ready(None);
+                }
                 Stage::Ending(written, error) => {
                     // It fails only by a panic, which the task has reported.
                     let _ = ready!(Pin::new(written).poll(cx));
