@@ -9,7 +9,6 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::accept::{Behind, accept};
 use crate::broker::OpenError;
 use crate::dial::Dialer;
-use crate::gate::Gate;
 use crate::git;
 use crate::grant::Grant;
 use crate::ledger::Ledger;
@@ -17,11 +16,12 @@ use crate::model;
 use crate::options::Options;
 use crate::recorder::Recorder;
 use crate::rules::Rules;
+use crate::served::Served;
 use crate::socket::{Socket, SocketPath};
 
 /// An attempt's sockets and tasks. They end when it is dropped.
 pub(crate) struct Attempt {
-    gate: Arc<Gate>,
+    serving: Arc<Served>,
     sockets: Vec<SocketPath>,
     listeners: Mutex<JoinSet<()>>,
     recording: Mutex<Option<JoinHandle<()>>>,
@@ -53,7 +53,7 @@ impl Attempt {
             ),
             None => None,
         };
-        let gate = Arc::new(Gate {
+        let serving = Arc::new(Served {
             attempt: grant.attempt.clone(),
             bounds,
             dialer,
@@ -70,18 +70,23 @@ impl Attempt {
             let socket = Socket::listen(&grant.folder, &name)
                 .map_err(|source| OpenError::Listen { path: grant.folder.join(&name), source })?;
             sockets.push(socket.path);
-            listeners.spawn(accept(Arc::clone(&gate), socket.listener, behind, Arc::clone(&places)));
+            listeners.spawn(accept(Arc::clone(&serving), socket.listener, behind, Arc::clone(&places)));
         }
         let recording = tokio::spawn({
-            let gate = Arc::clone(&gate);
-            async move { gate.recorder.run().await }
+            let serving = Arc::clone(&serving);
+            async move { serving.recorder.run().await }
         });
-        Ok(Self { gate, sockets, listeners: Mutex::new(listeners), recording: Mutex::new(Some(recording)) })
+        Ok(Self {
+            serving,
+            sockets,
+            listeners: Mutex::new(listeners),
+            recording: Mutex::new(Some(recording)),
+        })
     }
 
     /// Replaces what is allowed beyond the grant.
     pub(crate) fn allow(&self, additions: Vec<AllowRule>) {
-        self.gate.rules.set_additions(additions);
+        self.serving.rules.set_additions(additions);
     }
 
     /// Ends its connections, then settles what they left.
@@ -92,11 +97,11 @@ impl Attempt {
         for socket in &self.sockets {
             socket.remove();
         }
-        if let Some(model) = &self.gate.model {
+        if let Some(model) = &self.serving.model {
             model.settle().await;
         }
         if let Some(recording) = self.take_recording() {
-            self.gate.recorder.finish(recording).await;
+            self.serving.recorder.finish(recording).await;
         }
     }
 

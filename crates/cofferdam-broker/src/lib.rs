@@ -15,7 +15,6 @@ mod body;
 mod broker;
 mod dial;
 mod forward;
-mod gate;
 mod git;
 mod grant;
 mod http1;
@@ -28,6 +27,7 @@ mod recorder;
 mod refusal;
 mod resolver;
 mod rules;
+mod served;
 mod socket;
 #[cfg(test)]
 mod test_ledger;

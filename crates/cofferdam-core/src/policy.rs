@@ -31,6 +31,8 @@ pub mod inside {
     pub const EGRESS: &str = "/run/cofferdam/egress";
     /// Where the installation of the agent's CLI is, if it is not where it is on the host.
     pub const AGENT: &str = "/run/cofferdam/agent";
+    /// Places that no agent may write, which the probe tries besides every mount point.
+    pub const CLOSED: [&str; 6] = ["/", "/etc", "/usr", "/var", "/root", "/proc/sys/kernel"];
     /// The user and group id of the agent inside; never 0.
     pub const UID: u32 = 1000;
     /// The user name inside.

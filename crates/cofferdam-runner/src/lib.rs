@@ -23,7 +23,7 @@ pub mod workspace;
 
 pub use attached::{Cancel, Progress, RunError, RunReport, Stage, report, run_attached};
 pub use dispatcher::Dispatcher;
-pub use egress::{BrokerProcess, BrokerService, Gate, ServiceError, StoreLedger};
+pub use egress::{BrokerAccess, BrokerProcess, BrokerService, ServiceError, StoreLedger};
 pub use execute::ExecuteError;
 pub use failpoints::FAILPOINTS;
 pub use home::Home;

@@ -16,7 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::egress::Gate;
+use crate::egress::BrokerAccess;
 use crate::home::Home;
 
 /// Looks up a variable of the caller's environment, which only the binary reads.
@@ -39,7 +39,7 @@ pub struct NodeOptions {
     /// Where the caller's programs are.
     pub caller: CallerPaths,
     /// Who serves the way out of sandboxes.
-    pub gate: Gate,
+    pub broker: BrokerAccess,
     /// What opens git hosts.
     pub git: GitLookup,
     /// Vendors of models for which there is a key.
@@ -72,7 +72,7 @@ pub struct Node {
     pub(crate) attachment: Attachment,
     pub(crate) env: EnvLookup,
     pub(crate) caller: CallerPaths,
-    pub(crate) gate: Gate,
+    pub(crate) broker: BrokerAccess,
     pub(crate) git: GitLookup,
     pub(crate) vendors: Vec<Vendor>,
     pub(crate) redactor: Redactor,
@@ -101,7 +101,7 @@ impl Node {
             attachment: options.attachment,
             env: options.env,
             caller: options.caller,
-            gate: options.gate,
+            broker: options.broker,
             git: options.git,
             vendors: options.vendors,
             redactor: options.redactor,

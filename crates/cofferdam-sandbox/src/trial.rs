@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cofferdam_core::{
     AgentSetup, AttemptRef, FromWorker, InsideSeal, Job, LimitsRule, NodeId, Policy, RunId, SandboxId, Seal,
-    ToWorker, WorkerExited, with_causes, worker_line,
+    ToWorker, WorkerExited, inside, with_causes, worker_line,
 };
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
@@ -19,8 +19,6 @@ use crate::remove::remove_tree;
 
 /// A measurement takes milliseconds. One that takes this long is stuck.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// Places that no agent may write, tried besides every mount point, as for a run.
-const PROBE_PATHS: [&str; 6] = ["/", "/etc", "/usr", "/var", "/root", "/proc/sys/kernel"];
 /// No seal is longer.
 const LONGEST_OUTPUT: u64 = 4 << 20;
 
@@ -162,7 +160,7 @@ fn job(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Job 
         program: Vec::new(),
         gateway: None,
         walls: backend.wall_plan(&spec.id, &spec.policy, &[] as &[PathBuf]),
-        probe_paths: PROBE_PATHS.map(String::from).into(),
+        probe_paths: inside::CLOSED.map(String::from).into(),
         output_bytes: spec.policy.limits.output_bytes,
         grace_ms: spec.policy.grace_ms,
     }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use cofferdam_broker::{Bounds, Broker, Secrets};
 use cofferdam_core::{NodeId, Settings, with_causes};
-use cofferdam_runner::{CallerPaths, EnvLookup, Gate, Home, Node, NodeOptions, StoreLedger, recovery};
+use cofferdam_runner::{
+    BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
+};
 use cofferdam_sandbox::{Attachment, Backend, host, native};
 use cofferdam_store::{OpenError, Store};
 
@@ -62,7 +64,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
     let vendors = broker.secrets.vendors();
     let secrets = broker.secrets.clone();
     let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));
-    let gate = Gate::Own { broker: broker.start(&ledger), ledger };
+    let broker = BrokerAccess::Own { broker: broker.start(&ledger), ledger };
     let paths = describe(caller);
     let node = Node::register(NodeOptions {
         id: NodeId::new(now_ms(), random_bits()?),
@@ -72,7 +74,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
         attachment: Attachment::Attached,
         env: lookup(caller),
         caller: CallerPaths { path: paths.path, home: paths.home },
-        gate,
+        broker,
         git: Arc::new(move |host| secrets.git(host)),
         vendors,
         redactor: redaction::know(caller),

@@ -15,11 +15,11 @@ use super::push;
 use crate::body::{Body, full, prefixed};
 use crate::broker::OpenError;
 use crate::dial::{AddressCheck, Dialer};
-use crate::gate::Gate;
 use crate::grant::GitGrant;
 use crate::options::Options;
 use crate::recorder::Kind;
 use crate::refusal::Refusal;
+use crate::served::Served;
 use crate::upstream::Client;
 
 /// What a git client says that its server needs. Everything else stays here, credentials first of all.
@@ -55,27 +55,27 @@ impl Route {
     }
 
     /// Answers a request below `/git/`.
-    pub(crate) async fn handle(&self, gate: &Gate, request: Request<Incoming>) -> Response<Body> {
+    pub(crate) async fn handle(&self, serving: &Served, request: Request<Incoming>) -> Response<Body> {
         let Some(operation) = self.repository.operation(request.method(), request.uri()) else {
             let path: String = request.uri().path().chars().take(200).collect();
             let served = format!("/git/{}{}", self.repository.host, self.repository.path);
             let refusal = Refusal::forbidden(format!("only fetch and push of {served} are served"));
-            return refuse(gate, &path, &refusal);
+            return refuse(serving, &path, &refusal);
         };
         let outcome = match operation {
             Operation::AdvertiseFetch | Operation::Fetch => {
-                self.forward(gate, operation, request.map(boxed)).await
+                self.forward(serving, operation, request.map(boxed)).await
             }
             Operation::AdvertisePush => match &self.push {
-                Some(_) => self.forward(gate, operation, request.map(boxed)).await,
+                Some(_) => self.forward(serving, operation, request.map(boxed)).await,
                 None => Err(self.no_push()),
             },
             Operation::Push => match &self.push {
-                Some(branch) => return self.push(gate, branch, request).await,
+                Some(branch) => return self.push(serving, branch, request).await,
                 None => Err(self.no_push()),
             },
         };
-        outcome.unwrap_or_else(|refusal| refuse(gate, &self.target(), &refusal))
+        outcome.unwrap_or_else(|refusal| refuse(serving, &self.target(), &refusal))
     }
 
     fn no_push(&self) -> Refusal {
@@ -87,9 +87,9 @@ impl Route {
     }
 
     /// Looks at every command before the first byte is forwarded.
-    async fn push(&self, gate: &Gate, branch: &str, request: Request<Incoming>) -> Response<Body> {
+    async fn push(&self, serving: &Served, branch: &str, request: Request<Incoming>) -> Response<Body> {
         let (parts, mut body) = request.into_parts();
-        let refused = |refusal: &Refusal| refuse(gate, &self.target(), refusal);
+        let refused = |refusal: &Refusal| refuse(serving, &self.target(), refusal);
         if parts.headers.contains_key(header::CONTENT_ENCODING) {
             return refused(&Refusal::forbidden("a compressed push is not looked into; send it as it is"));
         }
@@ -111,31 +111,31 @@ impl Route {
         };
         if let Some(reason) = commands.fault(branch) {
             let refusal = Refusal::forbidden(reason);
-            let answer = refuse(gate, &format!("{} {}", self.target(), commands.names()), &refusal);
+            let answer = refuse(serving, &format!("{} {}", self.target(), commands.names()), &refusal);
             drain(body).await;
             return commands.rejection(&refusal.text()).map_or(answer, report);
         }
         let request = Request::from_parts(parts, prefixed(read.freeze(), body));
-        let outcome = self.forward(gate, Operation::Push, request).await;
+        let outcome = self.forward(serving, Operation::Push, request).await;
         outcome.unwrap_or_else(|refusal| refused(&refusal))
     }
 
     async fn forward(
         &self,
-        gate: &Gate,
+        serving: &Served,
         operation: Operation,
         request: Request<Body>,
     ) -> Result<Response<Body>, Refusal> {
         // Being the run's repository lists its name. Its address has to be public like everybody else's.
-        let check = AddressCheck::Listed(gate.rules.current());
+        let check = AddressCheck::Listed(serving.rules.current());
         let client = Client::new(self.dialer.clone(), check);
         let answer = client
             .request(self.rebuild(operation, request))
             .await
-            .map_err(|error| Refusal::unanswered(&gate.attempt, &error))?;
+            .map_err(|error| Refusal::unanswered(&serving.attempt, &error))?;
         let (parts, body) = answer.into_parts();
         self.check_status(parts.status)?;
-        gate.recorder.allowed(Kind::Git, &self.target(), None);
+        serving.recorder.allowed(Kind::Git, &self.target(), None);
         let mut response = Response::new(boxed(body));
         *response.status_mut() = parts.status;
         for name in TO_CLIENT {
@@ -197,8 +197,8 @@ impl Route {
     }
 }
 
-fn refuse(gate: &Gate, target: &str, refusal: &Refusal) -> Response<Body> {
-    gate.recorder.refused(Kind::Git, target, refusal);
+fn refuse(serving: &Served, target: &str, refusal: &Refusal) -> Response<Body> {
+    serving.recorder.refused(Kind::Git, target, refusal);
     refusal.response()
 }
 

@@ -34,7 +34,7 @@ struct Fixture {
     folder: tempfile::TempDir,
     host: GitHost,
     gateway: String,
-    gate: Arc<Gate>,
+    serving: Arc<Served>,
     ledger: Arc<TestLedger>,
 }
 
@@ -51,11 +51,11 @@ impl Fixture {
         }
         let host = GitHost::start(&root, AUTHORIZATION).await;
         let ledger = Arc::new(TestLedger::default());
-        let gate = gate(&host, path, push, Arc::clone(&ledger));
+        let serving = serving(&host, path, push, Arc::clone(&ledger));
         let socket = UnixListener::bind(folder.path().join("egress.sock")).unwrap();
-        tokio::spawn(accept(Arc::clone(&gate), socket, Behind::Gateway, Arc::new(Semaphore::new(64))));
+        tokio::spawn(accept(Arc::clone(&serving), socket, Behind::Gateway, Arc::new(Semaphore::new(64))));
         let gateway = relay(folder.path().join("egress.sock")).await;
-        Self { folder, host, gateway, gate, ledger }
+        Self { folder, host, gateway, serving, ledger }
     }
 
     fn url(&self, path: &str) -> String {
@@ -84,7 +84,7 @@ impl Fixture {
 
     /// Whether something of the repository was refused for this reason, as its events tell.
     async fn wrote_refusal(&self, reason: &str) -> bool {
-        self.gate.recorder.finish(tokio::spawn(async {})).await;
+        self.serving.recorder.finish(tokio::spawn(async {})).await;
         let events = self.ledger.events.lock().unwrap();
         events.iter().any(|event| {
             event.event_type == EventType::EgressRefused
@@ -99,7 +99,7 @@ impl Fixture {
     }
 }
 
-fn gate(host: &GitHost, path: &str, push: Option<&str>, ledger: Arc<TestLedger>) -> Arc<Gate> {
+fn serving(host: &GitHost, path: &str, push: Option<&str>, ledger: Arc<TestLedger>) -> Arc<Served> {
     let options = Arc::new(Options {
         secrets: Arc::new(Token),
         name_servers: vec![],
@@ -112,7 +112,7 @@ fn gate(host: &GitHost, path: &str, push: Option<&str>, ledger: Arc<TestLedger>)
     let repository = Repository { host: at.parse().unwrap(), path: path.to_owned() };
     let push = push.map(str::to_owned);
     let route = Route { repository, push, scheme: "http", options, dialer: dialer.clone() };
-    Arc::new(Gate {
+    Arc::new(Served {
         attempt: attempt.clone(),
         bounds: Bounds::default(),
         dialer,

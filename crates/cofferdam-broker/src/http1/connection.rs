@@ -16,9 +16,9 @@ use tokio::net::{TcpStream, UnixStream};
 use super::guard::HeadGuard;
 use super::head::HeadFault;
 use super::watch::Watched;
-use crate::gate::{Gate, Tunnel};
 use crate::recorder::Kind;
 use crate::refusal::Refusal;
+use crate::served::{Served, Tunnel};
 
 /// What hyper buffers at least; it takes no smaller number.
 const MIN_BUFFER: usize = 8192;
@@ -29,21 +29,21 @@ const TUNNEL_BUFFER: usize = 32 << 10;
 const MAX_UNREAD: u64 = 1 << 20;
 
 /// Serves a connection until it ends, fails, or has lasted too long.
-pub(crate) async fn serve(gate: Arc<Gate>, stream: UnixStream) {
-    let total_time = gate.bounds().total_time;
-    if tokio::time::timeout(total_time, serve_until_it_ends(gate, stream)).await.is_err() {
+pub(crate) async fn serve(serving: Arc<Served>, stream: UnixStream) {
+    let total_time = serving.bounds().total_time;
+    if tokio::time::timeout(total_time, serve_until_it_ends(serving, stream)).await.is_err() {
         tracing::debug!("cut a connection that lasted too long");
     }
 }
 
-async fn serve_until_it_ends(gate: Arc<Gate>, stream: UnixStream) {
-    let bounds = *gate.bounds();
+async fn serve_until_it_ends(serving: Arc<Served>, stream: UnixStream) {
+    let bounds = *serving.bounds();
     let stream = Watched::new(stream, bounds.idle_time);
     let stream = HeadGuard::new(stream, bounds.head_bytes, bounds.head_time);
     let tunnel = Tunnel::default();
     let service = service_fn(|request| {
-        let (gate, tunnel) = (Arc::clone(&gate), tunnel.clone());
-        Box::pin(async move { Ok::<_, Infallible>(gate.handle(request, &tunnel).await) })
+        let (serving, tunnel) = (Arc::clone(&serving), tunnel.clone());
+        Box::pin(async move { Ok::<_, Infallible>(serving.handle(request, &tunnel).await) })
     });
     let mut connection = Builder::new()
         .max_buf_size(bounds.head_bytes.max(MIN_BUFFER))
@@ -57,7 +57,7 @@ async fn serve_until_it_ends(gate: Arc<Gate>, stream: UnixStream) {
         (Some(target), ..) => run_tunnel(stream, target, &parts.read_buf).await,
         (None, Some(fault), _) => {
             let refusal = Refusal::malformed(status(fault), &fault.to_string());
-            gate.recorder().refused(Kind::Http, "", &refusal);
+            serving.recorder().refused(Kind::Http, "", &refusal);
             let mut stream = stream.into_inner();
             let _ = stream.write_all(&refusal.to_bytes()).await;
             hang_up(stream, bounds.head_time).await;
@@ -65,7 +65,7 @@ async fn serve_until_it_ends(gate: Arc<Gate>, stream: UnixStream) {
         // What hyper itself refuses it has answered already.
         (None, None, Err(error)) if error.is_parse() => {
             let refusal = Refusal::malformed(StatusCode::BAD_REQUEST, &error.to_string());
-            gate.recorder().refused(Kind::Http, "", &refusal);
+            serving.recorder().refused(Kind::Http, "", &refusal);
             hang_up(stream.into_inner(), bounds.head_time).await;
         }
         (None, None, Ok(()) | Err(_)) => {}

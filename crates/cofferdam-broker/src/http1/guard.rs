@@ -18,7 +18,7 @@ const CHUNK: usize = 4096;
 /// takes an error before the first byte of a head for the connection's end.
 ///
 /// After a chunked body, or a CONNECT, it looks no further: such a connection serves no second request (see
-/// `Gate::handle`).
+/// `Served::handle`).
 pub(crate) struct HeadGuard<S> {
     inner: S,
     head_bytes: usize,

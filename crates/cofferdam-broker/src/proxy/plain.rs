@@ -16,27 +16,27 @@ use tokio::task::AbortHandle;
 
 use super::{reach, strip_hop_by_hop};
 use crate::body::{Body, BodyError};
-use crate::gate::Gate;
 use crate::recorder::Kind;
 use crate::refusal::Refusal;
+use crate::served::Served;
 
 /// The port of `http://`.
 const HTTP_PORT: u16 = 80;
 
 /// Forwards a request to a listed server. A redirect goes back to the client as it is: what it asks for next
 /// is a decision of its own.
-pub(crate) async fn plain(gate: &Gate, request: Request<Incoming>) -> Response<Body> {
+pub(crate) async fn plain(serving: &Served, request: Request<Incoming>) -> Response<Body> {
     let target = match target(&request) {
         Ok(target) => target,
         Err(refusal) => {
             let asked = request.uri().authority().map_or("", |authority| authority.as_str());
-            gate.recorder.refused(Kind::Http, asked, &refusal);
+            serving.recorder.refused(Kind::Http, asked, &refusal);
             return refusal.response();
         }
     };
-    match reach(gate, Kind::Http, &target).await {
+    match reach(serving, Kind::Http, &target).await {
         Ok(stream) => exchange(stream, rebuild(request, &target), &target).await.unwrap_or_else(|refusal| {
-            gate.recorder.refused(Kind::Http, &target.to_string(), &refusal);
+            serving.recorder.refused(Kind::Http, &target.to_string(), &refusal);
             refusal.response()
         }),
         Err(refusal) => refusal.response(),

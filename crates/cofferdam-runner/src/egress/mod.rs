@@ -1,12 +1,12 @@
 //! The runner's side of the broker: what an attempt is granted, and who keeps the ledger.
 
-mod gate;
+mod access;
 mod grant;
 mod ledger;
 mod process;
 mod service;
 
-pub use gate::Gate;
+pub use access::BrokerAccess;
 pub(crate) use grant::{Granted, granted};
 
 pub use ledger::StoreLedger;

@@ -75,7 +75,7 @@ async fn make(
         Err(Refused::Create(CreateError::NoOverlay { message, id })) => {
             tracing::info!(sandbox.id = %id, %message, "copying the workspace: it cannot be layered");
             // The sockets are in the folder that is made anew.
-            node.gate.close(&node.store, &claimed.attempt).await;
+            node.broker.close(&node.store, &claimed.attempt).await;
             let prepared = prepare(attempt, Layering::Copy).await?;
             let made = create(node, &claimed, backend, &prepared, program).await.map_err(Refused::stop)?;
             Ok((prepared, made))
@@ -137,7 +137,7 @@ async fn reopen(attempt: &mut Attempt<'_>, backend: &dyn Backend) -> Result<Opti
     // The worker has its job; what it is told again it ignores.
     let way_out = find_way_out(attempt.node, &attempt.claimed)?;
     if way_out.is_some() {
-        attempt.node.gate.resume().await;
+        attempt.node.broker.resume().await;
     }
     Ok(Some(Begun { sandbox, handover, program: None, way_out }))
 }

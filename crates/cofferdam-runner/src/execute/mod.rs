@@ -97,7 +97,7 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
     let ended = supervise::supervise(attempt, &*backend, &begun).await?;
     let policy = &attempt.claimed.request.policy;
     let timeout_ms = policy.timeout_ms;
-    attempt.node.gate.close(&attempt.node.store, &attempt.claimed.attempt).await;
+    attempt.node.broker.close(&attempt.node.store, &attempt.claimed.attempt).await;
     let outcome = match ended.refused {
         Some(outcome) => return Ok(outcome),
         None => conclude_with(attempt.node, &attempt.claimed, &ended, timeout_ms).await?,
@@ -177,7 +177,7 @@ async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome, mut left: Left) ->
 async fn destroy(attempt: &mut Attempt<'_>) {
     let id = attempt.sandbox_id();
     // Once more, for a line that ended early.
-    attempt.node.gate.close(&attempt.node.store, &attempt.claimed.attempt).await;
+    attempt.node.broker.close(&attempt.node.store, &attempt.claimed.attempt).await;
     let destroyed = match attempt.backend() {
         Ok(backend) => match backend.open(&id).await {
             Ok(sandbox) => sandbox.destroy().await.map_err(|error| with_causes(&error)).map(|()| true),

@@ -129,7 +129,7 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
         program: program.map(|program| program.argv(backend)).unwrap_or_default(),
         gateway: begun.way_out.as_ref().map(|granted| gateway(granted, backend)),
         walls: backend.wall_plan(&attempt.sandbox_id(), &request.policy, &begun.handover.companions()),
-        probe_paths: PROBE_PATHS.map(String::from).into(),
+        probe_paths: inside::CLOSED.map(String::from).into(),
         output_bytes: request.policy.limits.output_bytes,
         grace_ms: request.policy.grace_ms,
     }
@@ -139,9 +139,6 @@ fn gateway(granted: &Granted, backend: &dyn Backend) -> Gateway {
     let shown = Shown { source: granted.folder.clone(), target: inside::EGRESS.into() };
     Gateway { folder: backend.shown_path(&shown).display().to_string(), ..granted.gateway.clone() }
 }
-
-/// Places that no agent may write, tried besides every mount point.
-const PROBE_PATHS: [&str; 6] = ["/", "/etc", "/usr", "/var", "/root", "/proc/sys/kernel"];
 
 impl Supervised<'_> {
     /// Writes one line. A worker that is gone cannot read it, and its output says what happened.
@@ -157,7 +154,7 @@ impl Supervised<'_> {
     async fn follow(&mut self, attempt: &mut Attempt<'_>) -> Result<(), Stop> {
         let mut cancel = attempt.cancel.clone();
         let mut seen = Cancel::No;
-        let mut told = attempt.node.gate.listen();
+        let mut told = attempt.node.broker.listen();
         let mut wakes = attempt.node.wakes.clone();
         loop {
             let (end_at, kill_at) = (self.end_at, self.kill_at);
@@ -195,7 +192,7 @@ impl Supervised<'_> {
         if self.end_at.is_none() && node.store.budget_exceeded(&claimed.attempt.run).await?.is_some() {
             self.end_at = Some(Instant::now() + BUDGET_GRACE);
         }
-        node.gate.refresh(&node.store, &claimed.attempt).await;
+        node.broker.refresh(&node.store, &claimed.attempt).await;
         if self.started {
             for line in self.mail.collect(node, &claimed.lease).await? {
                 self.send(&line).await;

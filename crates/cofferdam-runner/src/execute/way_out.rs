@@ -100,7 +100,7 @@ pub(super) fn private_folders(home: &Home, id: &SandboxId) -> std::io::Result<Ve
 /// Opens the attempt's way out; `None` if it has none.
 pub(super) async fn open_way_out(node: &Node, claimed: &Claimed) -> Result<Option<Granted>, Stop> {
     let Some(granted) = find_way_out(node, claimed)? else { return Ok(None) };
-    node.gate
+    node.broker
         .open(&node.store, &granted)
         .await
         .map_err(|error| Stop::outcome(Outcome::failed(FailureClass::Sandbox, with_causes(&error))))?;

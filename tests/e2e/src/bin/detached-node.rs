@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use cofferdam_core::{Redactor, Vendor};
-use cofferdam_runner::{BrokerProcess, CallerPaths, Dispatcher, Gate, Home, Node, NodeOptions};
+use cofferdam_runner::{BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, Home, Node, NodeOptions};
 use cofferdam_sandbox::{Attachment, Backend, host, native};
 use cofferdam_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -33,7 +33,7 @@ async fn main() -> anyhow::Result<()> {
         attachment: Attachment::Detached,
         env: Arc::new(|name| std::env::var(name).ok()),
         caller: CallerPaths { path: search_path(), home: std::env::var_os("HOME").map(PathBuf::from) },
-        gate: Gate::Apart(BrokerProcess::new(broker)),
+        broker: BrokerAccess::Apart(BrokerProcess::new(broker)),
         git: Arc::new(|_| None),
         vendors: vendors(),
         redactor: Redactor::default(),

@@ -66,11 +66,11 @@ async fn a_call_waits_for_the_one_in_flight_and_the_last_is_cut_to_what_is_left(
     }
     // Both ask for 2000 tokens, so the second one does not fit beside the first.
     assert_eq!(rig.ledger.begun.lock().unwrap().len(), 1);
-    fake.gate.add_permits(2);
+    fake.serving.add_permits(2);
     assert_eq!((first.await.unwrap().0, second.await.unwrap().0), (StatusCode::OK, StatusCode::OK));
     let mut large = message();
     large["max_tokens"] = json!(64_000);
-    fake.gate.close();
+    fake.serving.close();
     rig.post(MESSAGES, &large).await;
     let limits: Vec<_> = fake.seen().iter().map(|seen| seen.body["max_tokens"].as_u64().unwrap()).collect();
     assert_eq!(limits[..2], [2000, 2000]);

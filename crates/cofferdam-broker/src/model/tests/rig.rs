@@ -76,14 +76,14 @@ pub(super) struct Fake {
     pub base_url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
     /// Each answer takes one, unless it is closed.
-    pub gate: Arc<Semaphore>,
+    pub serving: Arc<Semaphore>,
 }
 
 impl Fake {
     /// A server that answers at once.
     pub(super) async fn start(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         let fake = Self::gated(reply).await;
-        fake.gate.close();
+        fake.serving.close();
         fake
     }
 
@@ -91,18 +91,18 @@ impl Fake {
     pub(super) async fn gated(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}", listener.local_addr().unwrap());
-        let (seen, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Semaphore::new(0)));
-        let fake = Self { base_url, seen: Arc::clone(&seen), gate: Arc::clone(&gate) };
+        let (seen, serving) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Semaphore::new(0)));
+        let fake = Self { base_url, seen: Arc::clone(&seen), serving: Arc::clone(&serving) };
         let reply = Arc::new(reply);
         serve(listener, move |request: Request<Incoming>| {
-            let (seen, reply, gate) = (Arc::clone(&seen), Arc::clone(&reply), Arc::clone(&gate));
+            let (seen, reply, serving) = (Arc::clone(&seen), Arc::clone(&reply), Arc::clone(&serving));
             async move {
                 let (head, body) = request.into_parts();
                 let body = body.collect().await.unwrap().to_bytes();
                 let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
                 let this = Seen { path: head.uri.to_string(), headers: head.headers, body };
                 seen.lock().unwrap().push(this.clone());
-                if let Ok(pass) = gate.acquire().await {
+                if let Ok(pass) = serving.acquire().await {
                     pass.forget();
                 }
                 answer(reply(&this))

@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 use crate::rules::Rules;
 
 /// Everything that is behind the sockets of one attempt.
-pub(crate) struct Gate {
+pub(crate) struct Served {
     pub(crate) attempt: AttemptRef,
     pub(crate) bounds: Bounds,
     pub(crate) dialer: Dialer,
@@ -50,7 +50,7 @@ impl Tunnel {
     }
 }
 
-impl Gate {
+impl Served {
     /// What this attempt may use.
     pub(crate) fn bounds(&self) -> &Bounds {
         &self.bounds

@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Who serves the attempts of a node.
 #[derive(Clone)]
-pub enum Gate {
+pub enum BrokerAccess {
     /// A broker in this process, for runs that end with it anyway.
     Own {
         /// The broker.
@@ -35,7 +35,7 @@ pub enum Gate {
 
 /// Why an attempt has no way out.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GateError {
+pub(crate) enum AccessError {
     #[error("the broker cannot serve the sandbox")]
     Open(#[from] OpenError),
     #[error("the broker does not answer (waited {} s)", OPENS_WITHIN.as_secs())]
@@ -46,9 +46,9 @@ pub(crate) enum GateError {
     Store(#[from] cofferdam_store::Error),
 }
 
-impl Gate {
+impl BrokerAccess {
     /// Serves an attempt. When this returns, its sockets take connections.
-    pub(crate) async fn open(&self, store: &Store, granted: &Granted) -> Result<(), GateError> {
+    pub(crate) async fn open(&self, store: &Store, granted: &Granted) -> Result<(), AccessError> {
         match self {
             Self::Own { broker, .. } => {
                 let attempt = granted.grant.attempt.clone();
@@ -103,11 +103,11 @@ impl Gate {
     }
 }
 
-async fn answers(folder: &Path) -> Result<(), GateError> {
+async fn answers(folder: &Path) -> Result<(), AccessError> {
     let looking = async {
         while cofferdam_broker::connect(folder, gateway::SOCKET).await.is_err() {
             sleep(LOOK_EVERY).await;
         }
     };
-    timeout(OPENS_WITHIN, looking).await.map_err(|_| GateError::Silent)
+    timeout(OPENS_WITHIN, looking).await.map_err(|_| AccessError::Silent)
 }
