@@ -108,7 +108,19 @@ fn failure(evidence: &Evidence<'_>) -> Outcome {
     }
     let said = report.filter(|report| !report.ok && !report.message.is_empty());
     match (worker, evidence.trouble) {
-        (None, _) => failed(Class::WorkerCrashed, crash_message(outside)),
+        (None, _) => {
+            let class = match outside.cause {
+                ExitCause::Paused | ExitCause::Removed | ExitCause::EngineGone => Class::Engine,
+                ExitCause::Exited { .. }
+                | ExitCause::Signaled { .. }
+                | ExitCause::Deadline
+                | ExitCause::Limit { .. }
+                | ExitCause::OwnerGone
+                | ExitCause::Killed
+                | ExitCause::Unknown => Class::WorkerCrashed,
+            };
+            failed(class, crash_message(outside))
+        }
         (Some(_), Some(trouble)) => of_trouble(trouble, exit_code),
         (Some(AgentEnd::Exited { code: 0 } | AgentEnd::Dismissed), None) => {
             let said = said.map_or("it did not say why", |report| &report.message);
@@ -166,7 +178,12 @@ fn crash_message(outside: &SandboxExit) -> String {
             format!("the worker exited with status {code} without saying how the agent ended")
         }
         ExitCause::Killed => "the sandbox was ended from outside".to_owned(),
-        _ => "the sandbox ended, and nothing is left that saw how".to_owned(),
+        ExitCause::Paused => "somebody paused the container, and it was ended".to_owned(),
+        ExitCause::Removed => "somebody removed the container".to_owned(),
+        ExitCause::EngineGone => "the container engine stopped under the run".to_owned(),
+        ExitCause::Deadline | ExitCause::Limit { .. } | ExitCause::OwnerGone | ExitCause::Unknown => {
+            "the sandbox ended, and nothing is left that saw how".to_owned()
+        }
     }
 }
 

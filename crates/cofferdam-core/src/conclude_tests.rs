@@ -23,6 +23,9 @@ fn any_exit() -> impl Strategy<Value = SandboxExit> {
         Just(ExitCause::Limit { hit: LimitHit::Disk }),
         Just(ExitCause::OwnerGone),
         Just(ExitCause::Killed),
+        Just(ExitCause::Paused),
+        Just(ExitCause::Removed),
+        Just(ExitCause::EngineGone),
         Just(ExitCause::Unknown),
     ];
     (cause, 0..2_u64, 0..2_u64).prop_map(|(cause, oom_kills, pids_refused)| SandboxExit {

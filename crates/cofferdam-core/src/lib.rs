@@ -37,8 +37,8 @@ pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
 pub use policy::{
-    Limits, LimitsRule, Mode, Mount, MountAccess, Network, Policy, UnknownMode, UnknownNetwork, WORKER_PIDS,
-    gateway, inside,
+    ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, Policy, UnknownMode,
+    UnknownNetwork, WORKER_PIDS, gateway, inside,
 };
 pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line,
@@ -48,8 +48,8 @@ pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
 pub use run::{AgentSetup, IllegalTransition, PromptSetup, RunRequest, RunState, Source, Transition};
 pub use seal::{
-    Breach, CapabilitySets, CgroupFact, InsideLimits, InsideNetwork, InsideSeal, MountFact, NamespaceFact,
-    OutsideSeal, Seal, Tried,
+    Breach, CapabilitySets, CgroupFact, InsideApart, InsideLimits, InsideNetwork, InsideSeal, MountFact,
+    NamespaceFact, OutsideSeal, Seal, Tried,
 };
 pub use settings::{EgressSettings, PriceSetting, PriceSettings, Settings};
 pub use walls::{Wall, WallPlan};

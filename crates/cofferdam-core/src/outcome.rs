@@ -30,6 +30,8 @@ pub enum FailureClass {
     WorkerCrashed,
     /// The process that ran the attempt died and took the sandbox with it.
     Lost,
+    /// The container engine stopped, or somebody else paused or removed the container.
+    Engine,
     /// The agent ended, and what it left could not be collected.
     Collect,
     /// The run's budget was spent.
@@ -47,7 +49,7 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// Every class.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Agent,
         Self::AgentMissing,
         Self::OutOfMemory,
@@ -60,6 +62,7 @@ impl FailureClass {
         Self::Seal,
         Self::WorkerCrashed,
         Self::Lost,
+        Self::Engine,
         Self::Collect,
         Self::Budget,
         Self::Auth,
@@ -76,6 +79,7 @@ impl FailureClass {
             | Self::Sandbox
             | Self::WorkerCrashed
             | Self::Lost
+            | Self::Engine
             | Self::Quota
             | Self::Overloaded
             | Self::Model => true,
@@ -210,6 +214,12 @@ pub enum ExitCause {
     OwnerGone,
     /// The host ended it on request.
     Killed,
+    /// Somebody else paused its container, and it was ended.
+    Paused,
+    /// Somebody else removed its container.
+    Removed,
+    /// The container engine stopped and did not come back, or came back without it.
+    EngineGone,
     /// Whatever watched it died as well: how it ended is not known.
     Unknown,
 }

@@ -71,6 +71,10 @@ pub enum Mode {
     Host,
     /// Linux namespaces, made by this binary.
     Native,
+    /// A container of an engine that speaks Docker's interface.
+    Docker,
+    /// A container of a runtime that is started as a command: Apple's `container`, podman.
+    Apple,
 }
 
 impl Mode {
@@ -79,7 +83,16 @@ impl Mode {
     pub fn is_sandboxed(self) -> bool {
         match self {
             Self::Host => false,
-            Self::Native => true,
+            Self::Native | Self::Docker | Self::Apple => true,
+        }
+    }
+
+    /// Whether the agent's programs come from an image and not from this machine.
+    #[must_use]
+    pub fn is_container(self) -> bool {
+        match self {
+            Self::Host | Self::Native => false,
+            Self::Docker | Self::Apple => true,
         }
     }
 }
@@ -89,13 +102,15 @@ impl fmt::Display for Mode {
         f.write_str(match self {
             Self::Host => "host",
             Self::Native => "native",
+            Self::Docker => "docker",
+            Self::Apple => "apple",
         })
     }
 }
 
 /// A mode that does not exist is an error and never a default.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown mode `{0}` (use `native` or `host`)")]
+#[error("unknown mode `{0}` (use `native`, `docker`, `apple` or `host`)")]
 pub struct UnknownMode(String);
 
 impl FromStr for Mode {
@@ -105,6 +120,8 @@ impl FromStr for Mode {
         match text {
             "host" => Ok(Self::Host),
             "native" => Ok(Self::Native),
+            "docker" => Ok(Self::Docker),
+            "apple" => Ok(Self::Apple),
             _ => Err(UnknownMode(text.to_owned())),
         }
     }
@@ -220,11 +237,32 @@ pub struct Mount {
     pub access: MountAccess,
 }
 
+/// What a container is made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerPolicy {
+    /// The image.
+    pub image: String,
+    /// The engine's network of an `open` sandbox.
+    pub network: String,
+    /// The engine's runtime, if not its default: `runsc`, `kata`.
+    #[serde(default)]
+    pub runtime: Option<String>,
+}
+
+impl Default for ContainerPolicy {
+    fn default() -> Self {
+        Self { image: "cofferdam/worker:latest".to_owned(), network: "bridge".to_owned(), runtime: None }
+    }
+}
+
 /// What the sandbox of a run must enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Which backend.
     pub mode: Mode,
+    /// What a container is made from, in the modes that make one.
+    #[serde(default)]
+    pub container: ContainerPolicy,
     /// What it can reach.
     pub network: Network,
     /// What the broker lets through.
@@ -254,6 +292,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             mode: Mode::Native,
+            container: ContainerPolicy::default(),
             network: Network::None,
             egress: EgressPolicy::default(),
             budget: Budget::default(),

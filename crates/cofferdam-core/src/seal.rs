@@ -116,6 +116,23 @@ pub struct InsideSeal {
     pub limits: InsideLimits,
     /// What it can reach.
     pub network: InsideNetwork,
+    /// How it is set apart.
+    #[serde(default)]
+    pub apart: InsideApart,
+}
+
+/// How a process is set apart, as far as it can see that of itself. Where the outside cannot look at the process,
+/// it takes these: they are measured before the agent exists.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InsideApart {
+    /// The kernel's name for this boot: of two processes with the same one, both are on one kernel.
+    pub boot_id: Option<String>,
+    /// The numbers of its namespaces, by kind.
+    pub namespaces: BTreeMap<String, u64>,
+    /// Its user id as the parent of its user namespace sees it.
+    pub outer_uid: Option<u32>,
+    /// The limits of the control group at the root of what it sees.
+    pub cgroup: Option<CgroupFact>,
 }
 
 /// A namespace of the sandbox beside the host's.
@@ -169,9 +186,10 @@ pub struct Breach {
     pub measured: String,
 }
 
-/// The kinds of namespace that a sealed sandbox does not share with the host. The network's is apart,
-/// since the policy may leave it open.
-const NAMESPACES: [&str; 6] = ["user", "mnt", "pid", "ipc", "uts", "cgroup"];
+/// The kinds of namespace that no sealed sandbox shares with the host. The network's is apart, since the policy may
+/// leave it open; the user's, since engines rarely make one. What that would hold back, the lack of any capability
+/// and the system-call filter hold back in a container.
+const NAMESPACES: [&str; 5] = ["mnt", "pid", "ipc", "uts", "cgroup"];
 
 impl Seal {
     /// Every place where this seal is less than `policy` asks for. Empty means: sealed. The agent may also
@@ -211,7 +229,8 @@ impl Seal {
                 .get(kind)
                 .is_some_and(|fact| fact.sandbox != fact.host && fact.sandbox != 0)
         };
-        for kind in NAMESPACES {
+        let user = (policy.mode == Mode::Native).then_some("user");
+        for kind in NAMESPACES.into_iter().chain(user) {
             found.unless(
                 apart(kind),
                 Wall::Namespaces,
@@ -262,8 +281,17 @@ impl Seal {
         let root = self.inside.mounts.iter().find(|mount| mount.target == "/");
         found.unless(root.is_some_and(|m| m.read_only), Wall::Mounts, "a read-only root", "a writable one");
         // Landlock closes them as well, and one wall must not hide that the other is missing. Devices have to
-        // be writable, and the kernel guards what is in proc.
-        let guarded = |path: &str| path == inside::CANARY || path == "/proc" || path.starts_with("/dev/");
+        // be writable, and the kernel guards what is in proc. What an engine mounts there and below `/sys` belongs
+        // to root, and the probe has tried each of them.
+        let engine = policy.mode.is_container();
+        let of_engine =
+            |path: &str| ["/proc", "/sys", "/dev"].iter().any(|root| Path::new(path).starts_with(root));
+        let guarded = |path: &str| {
+            path == inside::CANARY
+                || path == "/proc"
+                || path.starts_with("/dev/")
+                || (engine && of_engine(path))
+        };
         for mount in self.inside.mounts.iter().filter(|mount| mount.target != "/") {
             let closed = mount.read_only || guarded(&mount.target) || allowed(&mount.target);
             found.unless(closed, Wall::Mounts, format!("{} read-only", mount.target), "it is not");

@@ -39,6 +39,7 @@ fn good() -> Seal {
                 ipv4: Tried::Refused("ENETUNREACH".to_owned()),
                 ipv6: Tried::Refused("ENETUNREACH".to_owned()),
             },
+            apart: InsideApart::default(),
         },
         outside: OutsideSeal {
             namespaces: namespaces

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cofferdam_core::{Mode, NodeId, OutsideSeal, Policy, SandboxExit, SandboxId, WallPlan};
+use cofferdam_core::{InsideSeal, Mode, NodeId, OutsideSeal, Policy, SandboxExit, SandboxId, WallPlan};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -24,13 +24,19 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// [`Refusal`] names what cannot be enforced.
-    fn validate(&self, policy: &Policy) -> Result<(), Refusal>;
+    async fn validate(&self, policy: &Policy) -> Result<(), Refusal>;
 
     /// The walls that the worker is to put around the agent, on top of the sandbox's own.
     fn wall_plan(&self, id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan;
 
-    /// The variables that every agent of this backend gets, from the caller's and of our own.
-    fn base_env(&self) -> BTreeMap<String, String>;
+    /// The variables that every agent of this backend gets: from the caller's or the image's, and of our own.
+    fn base_env(&self, policy: &Policy) -> BTreeMap<String, String>;
+
+    /// The name by which an `open` sandbox reaches services that listen on the host's loopback; `None` where the
+    /// host's loopback is its own.
+    fn host_name(&self) -> Option<&str> {
+        None
+    }
 
     /// The folder inside that holds the workspace.
     fn working_directory(&self, layers: &Layers) -> String;
@@ -73,11 +79,12 @@ pub trait Sandbox: Send + Sync {
     /// Its name.
     fn id(&self) -> &SandboxId;
 
-    /// What only the outside can know of its seal.
+    /// What the outside knows of its seal. Where the outside cannot look at the sandbox's processes, it compares what
+    /// the probe found `inside` with itself.
     ///
     /// # Errors
     /// [`OpenError`] if it was not recorded, or the sandbox ended before it could be.
-    async fn measure(&self) -> Result<OutsideSeal, OpenError>;
+    async fn measure(&self, inside: &InsideSeal) -> Result<OutsideSeal, OpenError>;
 
     /// The worker's stdio, from its beginning, however often this is called.
     ///

@@ -14,7 +14,7 @@ use crate::remove::remove_tree;
 /// What the name of a folder begins with while it is being removed.
 const REMOVING: &str = "removing-";
 
-/// The folder of one sandbox. Both backends that start a shim lay it out like this.
+/// The folder of one sandbox.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     id: SandboxId,
@@ -112,6 +112,11 @@ impl Folder {
         }
     }
 
+    /// Whether there is such a record.
+    pub(crate) fn has(&self, record: Record) -> bool {
+        self.path.join(record.file()).exists()
+    }
+
     /// Writes a record so that a reader sees all of it or nothing. It is not forced to the disk: what it tells
     /// of are processes, and a power cut ends those too. A run whose end nobody recorded is then lost.
     pub(crate) fn write<T: Serialize>(&self, record: Record, value: &T) -> io::Result<()> {
@@ -129,6 +134,10 @@ pub(crate) enum Record {
     Shim,
     /// What the launcher was told to build.
     Plan,
+    /// The container that was asked for.
+    Container,
+    /// That we ended it ourselves.
+    Killed,
     /// The shim's process.
     Process,
     /// What the outside measured.
@@ -142,6 +151,8 @@ impl Record {
         match self {
             Self::Shim => "shim.json",
             Self::Plan => "plan.json",
+            Self::Container => "container.json",
+            Self::Killed => "killed.json",
             Self::Process => "process.json",
             Self::Outside => "outside.json",
             Self::Exit => "exit.json",

@@ -8,6 +8,8 @@
 //! own binary there as a worker and hands over the worker's stdio.
 
 mod backend;
+mod container;
+pub mod docker;
 mod folder;
 pub mod host;
 pub mod native;

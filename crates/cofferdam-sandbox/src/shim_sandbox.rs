@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cofferdam_core::{OutsideSeal, SandboxExit, SandboxId};
+use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tokio::net::UnixStream;
 
@@ -67,7 +67,7 @@ impl Sandbox for ShimSandbox {
         self.folder.id()
     }
 
-    async fn measure(&self) -> Result<OutsideSeal, OpenError> {
+    async fn measure(&self, _inside: &InsideSeal) -> Result<OutsideSeal, OpenError> {
         let missing = || self.error("find the measured seal")(io::ErrorKind::NotFound.into());
         let read = self.folder.read(Record::Outside).map_err(self.error("read the measured seal"))?;
         read.ok_or_else(missing)

@@ -38,7 +38,7 @@ pub(crate) async fn trial(backend: &dyn Backend, state: &Path, node: &NodeId) ->
         timeout_ms: 60_000,
         ..Policy::default()
     };
-    if let Err(refusal) = backend.validate(&policy) {
+    if let Err(refusal) = backend.validate(&policy).await {
         return Trial { overlay: None, seal: Err(refusal) };
     }
     let run = new_run();
@@ -140,7 +140,7 @@ async fn measure(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpe
         if line.line_type == worker_line::SEAL
             && let Ok(inside) = serde_json::from_value::<InsideSeal>(line.data.clone())
         {
-            let outside = sandbox.measure().await?;
+            let outside = sandbox.measure(&inside).await?;
             return Ok(Seal { mode: spec.policy.mode, inside, outside, hidden: vec![], stripped: vec![] });
         }
         if line.line_type == worker_line::EXITED {
@@ -156,7 +156,7 @@ fn job(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Job 
         attempt: spec.id.attempt().clone(),
         agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
         working_directory: backend.working_directory(sandbox.layers()),
-        env: backend.base_env(),
+        env: backend.base_env(&spec.policy),
         program: Vec::new(),
         gateway: None,
         walls: backend.wall_plan(&spec.id, &spec.policy, &[] as &[PathBuf]),

@@ -71,6 +71,7 @@ impl From<FailureClass> for ExitCode {
             FailureClass::Sandbox
             | FailureClass::WorkerCrashed
             | FailureClass::Lost
+            | FailureClass::Engine
             | FailureClass::Collect => Self::Failed,
             FailureClass::Budget => Self::Budget,
             FailureClass::Auth | FailureClass::Quota | FailureClass::Overloaded | FailureClass::Model => {

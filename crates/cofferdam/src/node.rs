@@ -10,7 +10,7 @@ use cofferdam_core::{NodeId, Settings, with_causes};
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
-use cofferdam_sandbox::{Attachment, Backend, host, native};
+use cofferdam_sandbox::{Attachment, Backend, docker, host, native};
 use cofferdam_store::{OpenError, Store};
 
 use crate::caller::{Caller, now_ms, random_bits};
@@ -21,6 +21,9 @@ use crate::{redaction, settings};
 
 /// Variables that say nothing private and that programs work badly without.
 const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
+
+/// Where an engine listens, unless somebody says otherwise.
+const DEFAULT_ENGINE: &str = "unix:///var/run/docker.sock";
 
 /// Opens the record of runs.
 pub(crate) async fn open_store(home: &Home) -> Result<Store, Failure> {
@@ -96,6 +99,8 @@ fn lookup(caller: &Caller) -> EnvLookup {
 fn backends(home: &Home, caller: &Caller) -> std::io::Result<Vec<Arc<dyn Backend>>> {
     let state = home.root().to_owned();
     let binary = std::env::current_exe()?;
+    let engine =
+        caller.var("DOCKER_HOST").and_then(|text| text.to_str()).unwrap_or(DEFAULT_ENGINE).to_owned();
     let caller = describe(caller);
     let native = native::Options {
         state: state.clone(),
@@ -104,8 +109,17 @@ fn backends(home: &Home, caller: &Caller) -> std::io::Result<Vec<Arc<dyn Backend
         #[cfg(feature = "failpoints")]
         without: without(),
     };
+    let docker = docker::Options {
+        state: state.clone(),
+        binary: binary.clone(),
+        engine,
+        caller: caller.clone(),
+        #[cfg(feature = "failpoints")]
+        without: without(),
+    };
     Ok(vec![
         Arc::new(native::NativeBackend::new(native)),
+        Arc::new(docker::DockerBackend::new(docker)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ])
 }

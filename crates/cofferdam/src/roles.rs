@@ -14,6 +14,8 @@ type Role = fn() -> ExitCode;
 /// Every role by the first argument that names it.
 const ROLES: &[(&str, Role)] = &[
     ("shim", shim),
+    ("watcher", watcher),
+    ("try-socket", try_socket),
     ("launcher", launcher),
     ("worker", worker),
     ("broker", broker),
@@ -32,6 +34,20 @@ fn shim() -> ExitCode {
     match arguments().next() {
         Some(folder) => cofferdam_sandbox::shim_main(folder.as_ref()),
         None => misused("shim FOLDER"),
+    }
+}
+
+fn watcher() -> ExitCode {
+    match arguments().next() {
+        Some(folder) => cofferdam_sandbox::docker::watcher_main(folder.as_ref()),
+        None => misused("watcher FOLDER"),
+    }
+}
+
+fn try_socket() -> ExitCode {
+    match arguments().next() {
+        Some(path) => cofferdam_sandbox::docker::try_socket_main(path.as_ref()),
+        None => misused("try-socket PATH"),
     }
 }
 

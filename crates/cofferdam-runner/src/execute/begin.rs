@@ -37,7 +37,7 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     let prepared = prepare(attempt, Layering::Overlay).await?;
     failpoint("runner.prepared");
     attempt.stage(Stage::Sealing);
-    backend.validate(&attempt.claimed.request.policy)?;
+    backend.validate(&attempt.claimed.request.policy).await?;
     let (prepared, made) = make(attempt, &**backend, prepared, program.as_ref()).await?;
     let Made { spec, sandbox, way_out } = made;
     failpoint("runner.sandbox_created");

@@ -100,7 +100,7 @@ pub(super) async fn supervise(
 
 fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
     let request = &attempt.claimed.request;
-    let mut env = backend.base_env();
+    let mut env = backend.base_env(&request.policy);
     // Values are read now and go to the worker alone: they are in no record of ours.
     for name in &request.policy.env {
         if let Some(value) = (attempt.node.env)(name) {
@@ -238,8 +238,8 @@ impl Supervised<'_> {
         let policy = attempt.claimed.request.policy.clone();
         let seal = Seal {
             mode: policy.mode,
+            outside: self.sandbox.measure(&inside).await?,
             inside,
-            outside: self.sandbox.measure().await?,
             hidden: self.handover.hidden.clone(),
             stripped: self.handover.stripped.clone(),
         };

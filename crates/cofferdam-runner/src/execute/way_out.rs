@@ -14,14 +14,16 @@ use crate::home::Home;
 use crate::installation::{self, Cli, Installation};
 use crate::node::Node;
 
-/// An agent's own program, as a sandbox shows it.
+/// An agent's own program.
 #[derive(Debug, Clone)]
-pub(super) struct Program {
-    installation: Installation,
-    shown: Vec<Shown>,
+pub(super) enum Program {
+    /// The caller's, as a sandbox shows it.
+    Installed { installation: Installation, shown: Vec<Shown> },
+    /// The image's, found by its name.
+    OfImage(Cli),
 }
 
-/// Finds the CLI of a coding agent on the caller's PATH; `None` for a plain command.
+/// Finds the CLI of a coding agent, on the caller's PATH or in the image; `None` for a plain command.
 pub(super) fn find_program(node: &Node, request: &RunRequest) -> Result<Option<Program>, Stop> {
     let cli = match &request.agent {
         AgentSetup::Command { .. } => return Ok(None),
@@ -29,6 +31,9 @@ pub(super) fn find_program(node: &Node, request: &RunRequest) -> Result<Option<P
         AgentSetup::Codex(_) => Cli::Codex,
         AgentSetup::OpenCode(_) => Cli::OpenCode,
     };
+    if request.policy.mode.is_container() {
+        return Ok(Some(Program::OfImage(cli)));
+    }
     let exclude = match &request.source {
         Source::Local { path } => Some(path.as_path()),
         Source::Empty | Source::Git { .. } => None,
@@ -45,23 +50,36 @@ pub(super) fn find_program(node: &Node, request: &RunRequest) -> Result<Option<P
             .join(number.to_string())
             .join(source.file_name().unwrap_or_default()),
     });
-    Ok(Some(Program { shown: shown.collect(), installation }))
+    Ok(Some(Program::Installed { shown: shown.collect(), installation }))
 }
 
 impl Program {
     pub(super) fn shown(&self) -> &[Shown] {
-        &self.shown
+        match self {
+            Self::Installed { shown, .. } => shown,
+            Self::OfImage(_) => &[],
+        }
     }
 
     /// What is started inside: the program, and its script if it is an interpreter.
     pub(super) fn argv(&self, backend: &dyn Backend) -> Vec<String> {
-        let parts = [Some(&self.installation.program), self.installation.script.as_ref()];
-        parts.into_iter().flatten().map(|path| self.inside(backend, path)).collect()
+        match self {
+            Self::Installed { installation, .. } => {
+                let parts = [Some(&installation.program), installation.script.as_ref()];
+                parts.into_iter().flatten().map(|path| self.inside(backend, path)).collect()
+            }
+            Self::OfImage(cli) => vec![cli.command().to_owned()],
+        }
     }
 
     /// Folders that its CLI expects on PATH.
     pub(super) fn path_entries(&self, backend: &dyn Backend) -> Vec<String> {
-        self.installation.path_entries.iter().map(|path| self.inside(backend, path)).collect()
+        match self {
+            Self::Installed { installation, .. } => {
+                installation.path_entries.iter().map(|path| self.inside(backend, path)).collect()
+            }
+            Self::OfImage(_) => Vec::new(),
+        }
     }
 
     fn inside(&self, backend: &dyn Backend, path: &Path) -> String {
@@ -70,7 +88,7 @@ impl Program {
             let target = backend.shown_path(shown);
             Some(if rest.as_os_str().is_empty() { target } else { target.join(rest) })
         };
-        let inside = self.shown.iter().find_map(below).unwrap_or_else(|| path.to_owned());
+        let inside = self.shown().iter().find_map(below).unwrap_or_else(|| path.to_owned());
         inside.display().to_string()
     }
 }

@@ -58,7 +58,7 @@ impl Backend for HostBackend {
         Vec::new()
     }
 
-    fn validate(&self, policy: &Policy) -> Result<(), Refusal> {
+    async fn validate(&self, policy: &Policy) -> Result<(), Refusal> {
         if policy.network != Network::Open {
             return Err(Refusal {
                 problem: format!("the mode `host` cannot keep an agent to network `{}`", policy.network),
@@ -78,7 +78,7 @@ impl Backend for HostBackend {
         WallPlan::none()
     }
 
-    fn base_env(&self) -> BTreeMap<String, String> {
+    fn base_env(&self, _policy: &Policy) -> BTreeMap<String, String> {
         let caller = &self.options.caller;
         let mut env = caller.locale.clone();
         if let Some(home) = &caller.home {

@@ -171,7 +171,7 @@ fn overlay_root(spec: &SandboxSpec, number: usize) -> &Path {
 }
 
 /// Gives a folder that we made, and nobody else has written, to the agent.
-pub(super) fn give(path: &Path, id: u32) -> io::Result<()> {
+pub(crate) fn give(path: &Path, id: u32) -> io::Result<()> {
     lchown(path, Some(id), Some(id))?;
     if path.symlink_metadata()?.is_dir() {
         for entry in fs::read_dir(path)? {

@@ -16,7 +16,7 @@ const RANGES: u32 = 4_095;
 
 /// Takes a range that no living sandbox has. The mark is a file that names its sandbox, so that a crash
 /// leaves nothing taken for ever: see [`release`] and [`release_lost`].
-pub(super) fn take(folder: &Path, id: &SandboxId) -> io::Result<IdRange> {
+pub(crate) fn take(folder: &Path, id: &SandboxId) -> io::Result<IdRange> {
     fs::create_dir_all(folder)?;
     // Linked to its number when it is whole: a mark that names nobody would be taken for ever.
     let named = folder.join(format!("{id}.new"));

@@ -27,13 +27,18 @@ use crate::backend::{
     Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
     ToolFolder, ToolOutput, Workspace,
 };
+use crate::container::Identity;
 use crate::folder::{Folder, Record};
 use crate::shim::ShimPlan;
 use crate::shim_sandbox::ShimSandbox;
-use plan::{CgroupLimits, CgroupPlan};
+use crate::start::failed;
+use plan::{CgroupLimits, CgroupPlan, Owner};
 
+pub(crate) use create::give;
+pub(crate) use ids::take as take_ids;
 pub(crate) use launcher::LaunchStatus;
 pub use launcher::launcher_main;
+pub(crate) use plan::IdRange;
 pub(crate) use refusal::explain;
 pub(crate) use sys::watch_descriptor;
 pub use system::Caller;
@@ -83,10 +88,6 @@ impl NativeBackend {
 
     fn sandboxes(&self) -> PathBuf {
         self.options.state.join("sandboxes").join("native")
-    }
-
-    fn wall_plan_for_tools(&self) -> WallPlan {
-        WallPlan { no_new_privileges: true, seccomp: true, ..WallPlan::none() }
     }
 
     fn is_without(&self, wall: &str) -> bool {
@@ -142,7 +143,7 @@ impl Backend for NativeBackend {
         check::check(self, node).await
     }
 
-    fn validate(&self, policy: &Policy) -> Result<(), Refusal> {
+    async fn validate(&self, policy: &Policy) -> Result<(), Refusal> {
         if let Some(refusal) = refusal::missing_kernel_features().into_iter().next() {
             return Err(refusal);
         }
@@ -158,11 +159,7 @@ impl Backend for NativeBackend {
     }
 
     fn wall_plan(&self, id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan {
-        let mut writable: Vec<String> =
-            [inside::WORKSPACE, inside::HOME, inside::TMP, inside::SHM].map(String::from).into();
-        let rw =
-            policy.mounts.iter().filter(|mount| mount.access == MountAccess::Rw).map(|mount| &mount.path);
-        writable.extend(rw.chain(companions).map(|path| path.display().to_string()));
+        let writable = writable(policy, companions);
         let held_by_nobody = matches!(holder(id, &limits_of(policy)), Holder::Nobody(_));
         WallPlan {
             no_new_privileges: !self.is_without("no_new_privileges"),
@@ -178,7 +175,7 @@ impl Backend for NativeBackend {
         }
     }
 
-    fn base_env(&self) -> BTreeMap<String, String> {
+    fn base_env(&self, _policy: &Policy) -> BTreeMap<String, String> {
         system::environment(&self.options.caller)
     }
 
@@ -200,25 +197,80 @@ impl Backend for NativeBackend {
     }
 
     async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
-        let walls = WallPlan {
-            landlock_writable: Some(tool::writable(tool)),
-            open_files: Some(tool.policy.limits.open_files),
-            ..self.wall_plan_for_tools()
-        };
         let folder = Folder::new(&self.sandboxes(), sandbox);
-        tool::run(&self.options, &folder, tool, &walls).await
+        let agent: Option<plan::LaunchPlan> =
+            folder.read(Record::Plan).map_err(|error| failed(sandbox, "read the plan", &error))?;
+        // The agent's files belong to the agent's ids, so the tool has the same.
+        let whose = tool::Whose { ids: agent.and_then(|plan| plan.ids), agent: None };
+        tool::run(&self.options, &folder, tool, &tool_walls(tool), whose).await
     }
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
         let listed = list_shim_sandboxes(&self.sandboxes())?;
         // Marks of sandboxes that died before they had a folder, or whose removal was cut short.
-        let exists = |id: &SandboxId| Folder::new(&self.sandboxes(), id).exists();
+        let sandboxes = self.options.state.join("sandboxes");
+        let exists = |id: &SandboxId| {
+            ["native", "docker", "apple"].iter().any(|mode| Folder::new(&sandboxes.join(mode), id).exists())
+        };
         let _ = ids::release_lost(&self.options.state.join("ids"), exists);
         Ok(listed)
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
         open_shim_sandbox(&Folder::new(&self.sandboxes(), id))
+    }
+}
+
+/// The walls that our worker puts up in a container, on top of the engine's. The engine counts processes.
+pub(crate) fn container_walls(
+    policy: &Policy,
+    companions: &[PathBuf],
+    without: impl Fn(&str) -> bool,
+) -> WallPlan {
+    WallPlan {
+        no_new_privileges: !without("no_new_privileges"),
+        seccomp: !without("seccomp"),
+        landlock_writable: (!without("landlock")).then(|| writable(policy, companions)),
+        open_files: (!without("limits:files")).then_some(policy.limits.open_files),
+        processes: None,
+        file_bytes: Some(policy.limits.workspace_bytes.saturating_add(FILE_BYTES_OVER)),
+    }
+}
+
+/// What an agent may write.
+fn writable(policy: &Policy, companions: &[PathBuf]) -> Vec<String> {
+    let mut writable: Vec<String> =
+        [inside::WORKSPACE, inside::HOME, inside::TMP, inside::SHM].map(String::from).into();
+    let rw = policy.mounts.iter().filter(|mount| mount.access == MountAccess::Rw).map(|mount| &mount.path);
+    writable.extend(rw.chain(companions).map(|path| path.display().to_string()));
+    writable
+}
+
+/// Where a tool finds one of its folders.
+pub(crate) fn tool_path(folder: &ToolFolder) -> PathBuf {
+    tool::path(folder)
+}
+
+/// Runs a tool on what the agent of a container left.
+pub(crate) async fn run_container_tool(
+    options: &Options,
+    folder: &Folder,
+    tool: &Tool,
+    who: Option<Identity>,
+) -> Result<ToolOutput, CreateError> {
+    let ids = who.and_then(|who| who.ids);
+    let agent = who.map(|who| Owner { uid: who.uid, gid: who.gid });
+    tool::run(options, folder, tool, &tool_walls(tool), tool::Whose { ids, agent }).await
+}
+
+/// The walls around a tool.
+fn tool_walls(tool: &Tool) -> WallPlan {
+    WallPlan {
+        no_new_privileges: true,
+        seccomp: true,
+        landlock_writable: Some(tool::writable(tool)),
+        open_files: Some(tool.policy.limits.open_files),
+        ..WallPlan::none()
     }
 }
 

@@ -9,12 +9,21 @@ use cofferdam_core::{Network, WallPlan, inside};
 use super::cover::covers;
 use super::create::{bind, give, owner_of};
 use super::launcher::{LaunchStatus, NOT_LAUNCHED};
-use super::plan::{Access, Entry, LaunchPlan};
+use super::plan::{Access, Entry, IdRange, LaunchPlan, Owner};
 use super::{Holder, Options, cgroup, end_cgroup, holder, limits_of, refusal, system};
 use crate::backend::{CreateError, Tool, ToolAccess, ToolFolder, ToolOutput};
 use crate::folder::{Folder, Record};
 use crate::remove::remove_tree;
 use crate::start::{failed, run_command};
+
+/// Whose files a tool reads.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whose {
+    /// The ids that the tool gets, if root starts it.
+    pub(super) ids: Option<IdRange>,
+    /// Who owns the agent's files, if that is none of those ids.
+    pub(super) agent: Option<Owner>,
+}
 
 /// Where a tool finds one of its folders.
 pub(super) fn path(folder: &ToolFolder) -> PathBuf {
@@ -32,13 +41,15 @@ pub(super) async fn run(
     sandbox: &Folder,
     tool: &Tool,
     walls: &WallPlan,
+    whose: Whose,
 ) -> Result<ToolOutput, CreateError> {
     let id = sandbox.id();
     // The launcher finds everything in a folder that has the sandbox's name.
     let folder = Folder::new(&sandbox.path().join("tools"), id);
     remove_tree(folder.path()).map_err(|error| failed(id, "clear the tool's folder", &error))?;
     folder.create().map_err(|error| failed(id, "make the tool's folder", &error))?;
-    let plan = plan(options, sandbox, tool, walls).map_err(|error| failed(id, "plan the tool", &error))?;
+    let plan =
+        plan(options, sandbox, tool, walls, whose).map_err(|error| failed(id, "plan the tool", &error))?;
     if let Some(group) = &plan.cgroup {
         // A process that died while its tool ran has left the group, and it has the sandbox's name.
         end_cgroup(group).map_err(|error| failed(id, "clear the tool's cgroup", &error))?;
@@ -63,10 +74,14 @@ pub(super) async fn run(
     }
 }
 
-fn plan(options: &Options, sandbox: &Folder, tool: &Tool, walls: &WallPlan) -> io::Result<LaunchPlan> {
-    // The agent's files belong to the agent's ids, so the tool has the same.
-    let agent: Option<LaunchPlan> = sandbox.read(Record::Plan)?;
-    let ids = agent.and_then(|plan| plan.ids);
+fn plan(
+    options: &Options,
+    sandbox: &Folder,
+    tool: &Tool,
+    walls: &WallPlan,
+    whose: Whose,
+) -> io::Result<LaunchPlan> {
+    let Whose { ids, agent } = whose;
     let limits = limits_of(&tool.policy);
     let cgroup = match holder(sandbox.id(), &limits) {
         Holder::Group(group) => Some(group),
@@ -82,7 +97,7 @@ fn plan(options: &Options, sandbox: &Folder, tool: &Tool, walls: &WallPlan) -> i
         if let (ToolAccess::Write | ToolAccess::ReadOwn, Some(ids)) = (folder.access, ids) {
             give(&folder.source, ids.host(inside::UID))?;
         }
-        entries.push(entry(folder)?);
+        entries.push(entry(folder, agent)?);
     }
     let mut arguments =
         vec!["enter-walls".to_owned(), serde_json::to_string(walls)?, inside::BINARY.to_owned()];
@@ -102,11 +117,12 @@ fn plan(options: &Options, sandbox: &Folder, tool: &Tool, walls: &WallPlan) -> i
     })
 }
 
-fn entry(folder: &ToolFolder) -> io::Result<Entry> {
+fn entry(folder: &ToolFolder, agent: Option<Owner>) -> io::Result<Entry> {
     let (source, target) = (folder.source.clone(), path(folder));
     let (access, owner) = match folder.access {
         ToolAccess::ReadCaller => (Access::ReadOnly, Some(owner_of(&source)?)),
-        ToolAccess::ReadAgent | ToolAccess::ReadOwn => (Access::ReadOnly, None),
+        ToolAccess::ReadAgent => (Access::ReadOnly, agent),
+        ToolAccess::ReadOwn => (Access::ReadOnly, None),
         ToolAccess::Write => (Access::ReadWrite, None),
     };
     Ok(Entry::Bind { source, target, access, owner })

@@ -34,12 +34,6 @@ impl DiskWatch {
         Self { folders, limit_bytes, next: now + SHORTEST }
     }
 
-    /// What is there already is not the agent's: a workspace that is a copy starts full.
-    pub(super) fn ignoring_what_is_there(mut self) -> Self {
-        self.limit_bytes = self.limit_bytes.saturating_add(self.named_bytes());
-        self
-    }
-
     pub(super) fn next_check(&self) -> Instant {
         self.next
     }
@@ -63,15 +57,21 @@ impl DiskWatch {
     }
 
     fn named_bytes(&self) -> u64 {
-        let open = |path: &PathBuf| {
-            openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        };
-        let mut total: u64 = 0;
-        for folder in self.folders.iter().filter_map(|path| open(path).ok()) {
-            total = total.saturating_add(sum(&folder, 0));
-        }
-        total
+        bytes_in(&self.folders)
     }
+}
+
+/// How much is below these folders. What is there before an agent starts is not the agent's: a workspace that is a copy
+/// starts full.
+pub(crate) fn bytes_in(folders: &[PathBuf]) -> u64 {
+    let open = |path: &PathBuf| {
+        openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    };
+    let mut total: u64 = 0;
+    for folder in folders.iter().filter_map(|path| open(path).ok()) {
+        total = total.saturating_add(sum(&folder, 0));
+    }
+    total
 }
 
 /// Symbolic links are never followed: one that the agent swaps in while we look must not lead us out.
@@ -118,7 +118,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("copied"), vec![1; 300_000]).unwrap();
         let now = Instant::now();
-        let watch = DiskWatch::new(vec![root.path().to_owned()], 200_000, now).ignoring_what_is_there();
+        let folders = vec![root.path().to_owned()];
+        let watch = DiskWatch::new(folders.clone(), 200_000 + bytes_in(&folders), now);
         assert!(!watch.is_over_at_the_end());
         std::fs::write(root.path().join("written"), vec![1; 300_000]).unwrap();
         assert!(watch.is_over_at_the_end());

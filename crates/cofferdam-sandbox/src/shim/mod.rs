@@ -12,6 +12,9 @@ mod relay;
 mod unnamed;
 mod watch;
 
+pub(crate) use disk::bytes_in;
+pub(crate) use watch::{Action, Watch, WatchPlan};
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -31,7 +34,6 @@ use crate::native::launcher::{LaunchError, LaunchStatus, NOT_LAUNCHED};
 use crate::native::plan::{CgroupLimits, CgroupPlan};
 use crate::socket;
 use relay::Relay;
-use watch::{Action, Watch};
 
 /// The socket that takes lines for the worker.
 pub(crate) const INPUT_SOCKET: &str = "in.sock";
@@ -75,8 +77,13 @@ pub(crate) struct ProcessRecord {
 
 impl ProcessRecord {
     /// This process.
-    fn own() -> io::Result<Self> {
+    pub(crate) fn own() -> io::Result<Self> {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
+        Self::of(pid)
+    }
+
+    /// A process that lives.
+    pub(crate) fn of(pid: i32) -> io::Result<Self> {
         Ok(Self { pid, started: processes::start_time(pid)? })
     }
 
@@ -145,7 +152,7 @@ impl Shim {
     }
 
     fn run(mut self) -> io::Result<()> {
-        let mut watch = Watch::new(&self.plan, Instant::now());
+        let mut watch = Watch::new(watch_plan(&self.plan), Instant::now());
         let cause = loop {
             let woken = self.wait(watch.next_check(Instant::now()))?;
             if woken.child_ended {
@@ -225,10 +232,20 @@ impl Shim {
 
 /// What happened while the shim waited.
 #[derive(Debug, Clone, Copy, Default)]
-struct Woken {
-    child_ended: bool,
-    kill_requested: bool,
-    owner_gone: bool,
+pub(crate) struct Woken {
+    pub(crate) child_ended: bool,
+    pub(crate) kill_requested: bool,
+    pub(crate) owner_gone: bool,
+}
+
+fn watch_plan(plan: &ShimPlan) -> WatchPlan {
+    WatchPlan {
+        timeout: Duration::from_millis(plan.timeout_ms),
+        grace: Duration::from_millis(plan.grace_ms),
+        watched: plan.watched.clone(),
+        most_bytes: plan.workspace_bytes.saturating_add(bytes_in(&plan.watched)),
+        memory_bytes: plan.cgroup.is_none().then_some(plan.limits.memory_bytes),
+    }
 }
 
 /// Starts the launcher or the worker. Its stderr is the shim's: the pipe on which the launch is reported.

@@ -1,11 +1,12 @@
 //! When a sandbox is to end, decided from the clock and from what was measured.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cofferdam_core::{ExitCause, LimitHit};
 
 use super::disk::DiskWatch;
-use super::{ShimPlan, Woken, processes, unnamed};
+use super::{Woken, processes, unnamed};
 
 /// How often memory is summed up where no cgroup holds it.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(200);
@@ -14,7 +15,7 @@ const LAST_WORDS: Duration = Duration::from_millis(700);
 
 /// What the shim is to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     /// Nothing.
     Wait,
     /// Ask the worker to end the agent.
@@ -24,7 +25,7 @@ pub(super) enum Action {
 }
 
 /// Watches over one sandbox.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     deadline: Instant,
     grace: Duration,
     disk: DiskWatch,
@@ -44,25 +45,36 @@ struct Ending {
     kill_at: Instant,
 }
 
+/// What is watched, and for how long.
+pub(crate) struct WatchPlan {
+    /// How much time is left.
+    pub(crate) timeout: Duration,
+    /// How long the agent has to end when it is asked to.
+    pub(crate) grace: Duration,
+    /// Folders that the agent writes.
+    pub(crate) watched: Vec<PathBuf>,
+    /// How much may be in them.
+    pub(crate) most_bytes: u64,
+    /// Memory, where nobody else holds it.
+    pub(crate) memory_bytes: Option<u64>,
+}
+
 impl Watch {
-    pub(super) fn new(plan: &ShimPlan, now: Instant) -> Self {
-        let memory = plan
-            .cgroup
-            .is_none()
-            .then_some(MemoryWatch { limit_bytes: plan.limits.memory_bytes, next: now + MEMORY_INTERVAL });
-        let timeout = Duration::from_millis(plan.timeout_ms);
+    pub(crate) fn new(plan: WatchPlan, now: Instant) -> Self {
+        let memory =
+            plan.memory_bytes.map(|limit_bytes| MemoryWatch { limit_bytes, next: now + MEMORY_INTERVAL });
         Self {
             // A timeout beyond what the clock can tell is as good as none; a year is such a one.
-            deadline: now + timeout.min(Duration::from_secs(365 * 24 * 3600)),
-            grace: Duration::from_millis(plan.grace_ms),
-            disk: DiskWatch::new(plan.watched.clone(), plan.workspace_bytes, now).ignoring_what_is_there(),
+            deadline: now + plan.timeout.min(Duration::from_secs(365 * 24 * 3600)),
+            grace: plan.grace,
+            disk: DiskWatch::new(plan.watched, plan.most_bytes, now),
             memory,
             ending: None,
         }
     }
 
     /// How long nothing needs to be looked at.
-    pub(super) fn next_check(&self, now: Instant) -> Duration {
+    pub(crate) fn next_check(&self, now: Instant) -> Duration {
         let mut next = self.ending.map_or(self.deadline, |ending| ending.kill_at);
         next = next.min(self.disk.next_check());
         if let Some(memory) = &self.memory {
@@ -72,12 +84,12 @@ impl Watch {
     }
 
     /// Why the sandbox was ended, if it was the shim that ended it; or which limit it had broken by then.
-    pub(super) fn verdict(&self) -> Option<ExitCause> {
+    pub(crate) fn verdict(&self) -> Option<ExitCause> {
         let over = || self.disk.is_over_at_the_end().then_some(ExitCause::Limit { hit: LimitHit::Disk });
         self.ending.map(|ending| ending.cause).or_else(over)
     }
 
-    pub(super) fn decide(&mut self, woken: &Woken, now: Instant, child: u32) -> Action {
+    pub(crate) fn decide(&mut self, woken: &Woken, now: Instant, child: u32) -> Action {
         if let Some(ending) = self.ending {
             let kill = now >= ending.kill_at || woken.kill_requested || woken.owner_gone;
             return if kill { Action::Kill } else { Action::Wait };
@@ -115,23 +127,16 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::plan::CgroupLimits;
-    use crate::shim::Inner;
 
     fn watch(now: Instant) -> Watch {
-        let plan = ShimPlan {
-            node: cofferdam_core::NodeId::new(1, 1),
-            inner: Inner::Native,
-            attached: true,
-            timeout_ms: 1_000,
-            grace_ms: 500,
-            cgroup: None,
-            limits: CgroupLimits { memory_bytes: u64::MAX, cpus_milli: 1000, pids: 1 },
-            workspace_bytes: 1 << 40,
+        let plan = WatchPlan {
+            timeout: Duration::from_secs(1),
+            grace: Duration::from_millis(500),
             watched: Vec::new(),
-            layers: crate::Layers::Folder { path: "/nowhere".into() },
+            most_bytes: 1 << 40,
+            memory_bytes: Some(u64::MAX),
         };
-        Watch::new(&plan, now)
+        Watch::new(plan, now)
     }
 
     #[test]

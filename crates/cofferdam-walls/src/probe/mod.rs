@@ -2,6 +2,7 @@
 //!
 //! It believes nothing that it was told. What can be tried is tried, with arguments that do no harm.
 
+mod apart;
 mod calls;
 
 pub use calls::landlock_abi;
@@ -54,6 +55,7 @@ pub fn probe(paths: &[String]) -> InsideSeal {
         visible_processes: visible_processes(),
         limits: limits(),
         network: network::measure(),
+        apart: apart::measure(status.uid),
         // Last: a filter that kills instead of refusing would otherwise hide the rest.
         system_calls: calls::try_all(),
     }

@@ -5,7 +5,7 @@ use cofferdam_e2e::node_id;
 use cofferdam_sandbox::{Attachment, Listed, OpenError, Workspace};
 
 use crate::on_every_backend;
-use crate::stage::{Talk, end_of, texts};
+use crate::stage::{Talk, end_of, measured, texts};
 
 const ONE_TWO: &str = "echo one; sleep 0.5; echo two";
 
@@ -35,7 +35,7 @@ on_every_backend! {
         let seen = Talk::to(&*sandbox).await.rest().await;
         assert_eq!((texts(&seen), end_of(&seen)), (vec!["one", "two"], Some(AgentEnd::Exited { code: 0 })));
         assert_eq!(sandbox.wait().await.unwrap().cause, ExitCause::Exited { code: 0 });
-        sandbox.measure().await.unwrap();
+        sandbox.measure(&measured(&seen)).await.unwrap();
         sandbox.destroy().await.unwrap();
     }
 
@@ -60,13 +60,13 @@ on_every_backend! {
         let mut policy = stage.policy();
         match stage.kind.mode {
             Mode::Host => policy.network = Network::None,
-            Mode::Native => {
+            Mode::Native | Mode::Docker | Mode::Apple => {
                 policy.mounts = vec![Mount { path: "/no/such/path".into(), access: MountAccess::Ro }];
             }
         }
-        let refusal = stage.backend.validate(&policy).unwrap_err();
+        let refusal = stage.backend.validate(&policy).await.unwrap_err();
         assert!(!refusal.problem.is_empty() && !refusal.remedy.is_empty(), "{refusal:?}");
-        assert_eq!(stage.backend.validate(&stage.policy()), Ok(()));
+        assert_eq!(stage.backend.validate(&stage.policy()).await, Ok(()));
     }
 
     async fn a_sandbox_that_cannot_be_made_leaves_nothing(stage: Stage) {

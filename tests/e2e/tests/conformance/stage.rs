@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentEnd, AgentSetup, AttemptRef, FromWorker, Job, LimitsRule, Mode, Network, Policy, RunId, SandboxId,
-    ToWorker, WorkerExited, worker_line,
+    AgentEnd, AgentSetup, AttemptRef, FromWorker, InsideSeal, Job, LimitsRule, Mode, Network, Policy, RunId,
+    SandboxId, ToWorker, WorkerExited, worker_line,
 };
 use cofferdam_e2e::{Fixture, binary, node_id};
 use cofferdam_runner::Home;
@@ -108,7 +108,7 @@ impl Stage {
     /// A sandbox whose worker waits for a job.
     pub(crate) async fn create(&self, policy: &Policy, attachment: Attachment) -> Box<dyn Sandbox> {
         let spec = self.spec(policy, attachment);
-        self.backend.validate(policy).expect("the policy can be enforced");
+        self.backend.validate(policy).await.expect("the policy can be enforced");
         self.backend.create(&spec).await.expect("the sandbox is made")
     }
 
@@ -132,7 +132,7 @@ impl Stage {
             attempt: self.attempt.clone(),
             agent: AgentSetup::Command { argv: vec!["/bin/sh".into(), "-c".into(), script.into()] },
             working_directory: self.backend.working_directory(sandbox.layers()),
-            env: self.backend.base_env(),
+            env: self.backend.base_env(policy),
             program: Vec::new(),
             gateway: None,
             walls: self.backend.wall_plan(sandbox.id(), policy, &[]),
@@ -188,6 +188,12 @@ impl Talk {
         }
         lines
     }
+}
+
+/// The seal that the worker measured.
+pub(crate) fn measured(lines: &[FromWorker]) -> InsideSeal {
+    let line = lines.iter().find(|line| line.line_type == worker_line::SEAL).expect("the seal is measured");
+    serde_json::from_value(line.data.clone()).expect("a seal")
 }
 
 /// What the agent printed.

@@ -99,6 +99,26 @@ pub(crate) fn hits(plan: &CgroupPlan) -> Hits {
     }
 }
 
+/// The groups that a process of somebody else's making is in: a container's first. `None` if it cannot be told.
+pub(crate) fn of_process(pid: i32) -> Option<CgroupPlan> {
+    let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let v1 = |controller: &str| -> Option<PathBuf> {
+        let mount = mount_point(&mounts, "cgroup", Some(controller))?;
+        let group = own.lines().find_map(|line| {
+            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+            controllers.split(',').any(|name| name == controller).then_some(path)
+        })?;
+        Some(group_folder(&mount, group))
+    };
+    if let (Some(memory), Some(cpu), Some(pids)) = (v1("memory"), v1("cpu"), v1("pids")) {
+        return Some(CgroupPlan::V1 { memory, cpu, pids });
+    }
+    let mount = mount_point(&mounts, "cgroup2", None)?;
+    let group = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+    Some(CgroupPlan::V2 { path: group_folder(&mount, group) })
+}
+
 /// Removes the group, whose processes are dead or dying. Removing it twice is fine.
 pub(crate) fn remove(plan: &CgroupPlan) -> io::Result<()> {
     folders(Some(plan)).into_iter().map(remove_folder).fold(Ok(()), Result::and)

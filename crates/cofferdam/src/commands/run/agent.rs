@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{AgentSetup, PromptSetup, Vendor};
+use cofferdam_core::{AgentSetup, Mode, PromptSetup, Vendor};
 use cofferdam_runner::installation::{Cli, InstallationError, Search, find};
 
 use super::args::RunArgs;
@@ -29,6 +29,7 @@ pub(crate) fn agent_from(
     caller: &Caller,
     with_key: &[Vendor],
     repository: Option<&Path>,
+    mode: Mode,
 ) -> Result<Option<ChosenAgent>, UsageError> {
     let Some(prompt) = &args.prompt else {
         return match agent_flag(args) {
@@ -59,9 +60,11 @@ pub(crate) fn agent_from(
     let path = path_of(caller);
     let home = caller.home();
     let search = Search { path: &path, home: home.as_deref(), exclude: repository };
+    // What is installed here does not matter to a container: its image has agents of its own, or has not.
+    let search = (!mode.is_container()).then_some(&search);
     match &args.agent {
-        Some(name) => named(name, setup, &search, with_key).map(Some),
-        None => first_that_can(setup, &search, with_key).map(Some),
+        Some(name) => named(name, setup, search, with_key).map(Some),
+        None => first_that_can(setup, search, with_key).map(Some),
     }
 }
 
@@ -115,7 +118,7 @@ fn setup_of(cli: Cli, setup: PromptSetup) -> AgentSetup {
 fn named(
     name: &str,
     setup: PromptSetup,
-    search: &Search<'_>,
+    search: Option<&Search<'_>>,
     with_key: &[Vendor],
 ) -> Result<ChosenAgent, UsageError> {
     let known = Cli::ALL.into_iter().find(|cli| [cli.provider(), cli.command()].contains(&name));
@@ -125,7 +128,9 @@ fn named(
             "type `--agent claude_code`, `--agent codex` or `--agent opencode`",
         )
     })?;
-    find(cli, search).map_err(|error| cannot_be_used(&error))?;
+    if let Some(search) = search {
+        find(cli, search).map_err(|error| cannot_be_used(&error))?;
+    }
     refuse_turns(cli, &setup)?;
     let setup = setup_of(cli, setup);
     let vendors = setup.vendors().unwrap_or_default();
@@ -160,17 +165,21 @@ fn cannot_be_used(error: &InstallationError) -> UsageError {
 
 fn first_that_can(
     setup: PromptSetup,
-    search: &Search<'_>,
+    search: Option<&Search<'_>>,
     with_key: &[Vendor],
 ) -> Result<ChosenAgent, UsageError> {
     let mut installed = Vec::new();
     for cli in Cli::ALL {
-        if let Ok(found) = find(cli, search) {
+        let place = match search {
+            Some(search) => find(cli, search).ok().map(|found| found.command.display().to_string()),
+            None => Some("of the image".to_owned()),
+        };
+        if let Some(place) = place {
             let candidate = setup_of(cli, setup.clone());
             let vendors = candidate.vendors().unwrap_or_default();
             if vendors.iter().any(|vendor| with_key.contains(vendor)) {
                 refuse_turns(cli, &setup)?;
-                let notice = format!("using {} ({})", cli.title(), found.command.display());
+                let notice = format!("using {} ({place})", cli.title());
                 return Ok(ChosenAgent { setup: candidate, notice: Some(notice) });
             }
             installed.push((cli, vendors));

@@ -24,9 +24,13 @@ pub(crate) fn network_from(args: &RunArgs, mode: Mode, is_agent: bool) -> Result
             ));
         }
         (Mode::Host, _) => Network::Open,
-        (Mode::Native, Some(network)) => network,
-        (Mode::Native, None) if is_agent || through_broker.is_some() || args.model_access => Network::Sealed,
-        (Mode::Native, None) => Network::None,
+        (Mode::Native | Mode::Docker | Mode::Apple, Some(network)) => network,
+        (Mode::Native | Mode::Docker | Mode::Apple, None)
+            if is_agent || through_broker.is_some() || args.model_access =>
+        {
+            Network::Sealed
+        }
+        (Mode::Native | Mode::Docker | Mode::Apple, None) => Network::None,
     };
     match (network, through_broker) {
         (Network::None | Network::Open, Some(flag)) => Err(UsageError::new(

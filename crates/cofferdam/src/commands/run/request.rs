@@ -47,7 +47,7 @@ pub(crate) fn request_from(
         Wanted::Repository { repo: args.repo.as_deref(), reference: args.reference.as_deref() }
     };
     let Chosen { source, local } = choose(wanted, caller)?;
-    let chosen = agent_from(args, caller, with_key, local.as_deref())?;
+    let chosen = agent_from(args, caller, with_key, local.as_deref(), mode_from(args)?)?;
     let is_agent = chosen.is_some();
     let (agent, notice) = match chosen {
         Some(chosen) => (chosen.setup, chosen.notice),
@@ -97,6 +97,7 @@ fn policy_from(
     let timeout = args.timeout.as_deref().map(|text| units::duration("--timeout", text)).transpose()?;
     Ok(Policy {
         mode,
+        container: defaults.container,
         network,
         egress: egress::egress_from(args, &settings.egress, is_agent)?,
         budget: egress::budget_from(args)?,

@@ -1,0 +1,63 @@
+//! Who the agent is in a container.
+//!
+//! Engines rarely make a user namespace, so the user inside is a user of the machine. It must own the workspace and
+//! must not be root.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use cofferdam_core::{SandboxId, inside};
+use serde::{Deserialize, Serialize};
+
+use crate::backend::Workspace;
+use crate::native::{IdRange, take_ids};
+
+/// The user of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    /// Ids of this sandbox alone, if root made it. The tools that read what the agent left use them.
+    pub(crate) ids: Option<IdRange>,
+}
+
+/// Why nobody can own the workspace inside.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoIdentity {
+    /// The layers belong to somebody whom the agent cannot be.
+    #[error("the files belong to user {owner}, and the agent would be user {agent}")]
+    Owner { owner: u32, agent: u32 },
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Identity {
+    /// Who can work on this workspace. Layers belong to whom they belong to; a copy is given away.
+    pub(crate) fn of(workspace: &Workspace, state: &Path, id: &SandboxId) -> Result<Self, NoIdentity> {
+        let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let owner = match workspace {
+            Workspace::Overlay { layers } => {
+                let found = layers.last().expect("an overlay has a layer").metadata()?;
+                Some((found.uid(), found.gid()))
+            }
+            Workspace::Folder { .. } => None,
+        };
+        match (own, owner) {
+            // Root's own repository: the agent is never root.
+            ((0, _), Some((0, _))) => Err(NoIdentity::Owner { owner: 0, agent: inside::UID }),
+            ((0, _), owner) => {
+                let ids = take_ids(&state.join("ids"), id)?;
+                let (uid, gid) = owner.unwrap_or((ids.host(inside::UID), ids.host(inside::UID)));
+                Ok(Self { uid, gid: never_root(gid, uid), ids: Some(ids) })
+            }
+            ((uid, _), Some((owner, _))) if owner != uid => Err(NoIdentity::Owner { owner, agent: uid }),
+            ((uid, gid), _) => Ok(Self { uid, gid: never_root(gid, uid), ids: None }),
+        }
+    }
+}
+
+/// Root's group opens files that are closed to others.
+fn never_root(gid: u32, uid: u32) -> u32 {
+    if gid == 0 { uid } else { gid }
+}

@@ -1,0 +1,283 @@
+//! Making a container: the plan, the folders, the engine's volumes, and the watcher.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bollard::Docker;
+use bollard::models::VolumeCreateRequest;
+use bollard::query_parameters::CreateContainerOptions;
+use cofferdam_core::inside;
+
+use super::body::{Parts, body};
+use super::engine::{is_missing, message_of};
+use super::plan::{ContainerPlan, label, name_of};
+use super::sandbox::DockerSandbox;
+use super::{DockerBackend, watcher};
+use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
+use crate::container::{Bound, Identity, NoIdentity, bounds, groups_text, memories, users_text};
+use crate::folder::{Folder, Record};
+use crate::native::give;
+use crate::shim::bytes_in;
+use crate::start::failed;
+
+/// How long an engine may take to make and start a container. It takes a third of a second; a busy machine takes longer.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+pub(super) async fn create(
+    backend: &DockerBackend,
+    spec: &SandboxSpec,
+) -> Result<DockerSandbox, CreateError> {
+    let id = &spec.id;
+    let engine = backend.engine()?.clone();
+    let docker = engine.connect().await?;
+    let folder = Folder::new(&backend.sandboxes(), id);
+    // A folder that is there already is another sandbox's, and nothing of it is touched.
+    folder.create().map_err(|error| failed(id, "make the sandbox's folder", &error))?;
+    let mut sandbox = DockerSandbox {
+        folder: folder.clone(),
+        plan: None,
+        layers: Layers::Folder { path: folder.path().to_owned() },
+        engine,
+        binary: backend.options.binary.clone(),
+        _owner: None,
+    };
+    let made = tokio::time::timeout(DEADLINE, make(backend, &docker, spec, &mut sandbox)).await;
+    let made = made.unwrap_or_else(|_| Err(CreateError::Deadline { id: id.clone(), within: DEADLINE }));
+    match made {
+        Ok(()) => Ok(sandbox),
+        Err(error) => {
+            if let Err(error) = sandbox.destroy().await {
+                tracing::warn!(sandbox.id = %id, %error, "a container that did not start could not be removed");
+            }
+            Err(error)
+        }
+    }
+}
+
+async fn make(
+    backend: &DockerBackend,
+    docker: &Docker,
+    spec: &SandboxSpec,
+    sandbox: &mut DockerSandbox,
+) -> Result<(), CreateError> {
+    let id = &spec.id;
+    let image = backend.image(docker, &spec.policy).await?;
+    let places = {
+        let (folder, spec, state) = (sandbox.folder.clone(), spec.clone(), backend.options.state.clone());
+        tokio::task::spawn_blocking(move || Places::make(&folder, &spec, &state))
+    };
+    let places =
+        places.await.unwrap_or_else(|panic| Err(failed(&spec.id, "prepare", &io::Error::other(panic))))?;
+    let io = |step: &'static str| move |error: io::Error| failed(id, step, &error);
+    let labels = labels(backend, spec).map_err(io("name the state folder"))?;
+    let plan = ContainerPlan {
+        node: spec.node.clone(),
+        engine: sandbox.engine.path().to_owned(),
+        container: name_of(id),
+        volumes: places.overlays.iter().map(|overlay| overlay.volume.clone()).collect(),
+        attached: spec.attachment == Attachment::Attached,
+        deadline_ms: now_ms().saturating_add(spec.policy.timeout_ms),
+        most_bytes: spec.policy.limits.workspace_bytes.saturating_add(places.bytes),
+        watched: places.watched.clone(),
+        who: places.who,
+        policy: spec.policy.clone(),
+        layers: places.layers.clone(),
+    };
+    sandbox.folder.write(Record::Container, &plan).map_err(io("write the plan"))?;
+    sandbox.layers = places.layers.clone();
+    sandbox.plan = Some(plan);
+    for overlay in &places.overlays {
+        let request = VolumeCreateRequest {
+            name: Some(overlay.volume.clone()),
+            driver: Some("local".to_owned()),
+            driver_opts: Some(overlay.options()),
+            labels: Some(labels.clone()),
+            ..VolumeCreateRequest::default()
+        };
+        docker.create_volume(request).await.map_err(|error| refused(spec, "make a volume", &error))?;
+    }
+    let parts = Parts {
+        policy: &spec.policy,
+        image: &image,
+        who: places.who,
+        labels,
+        command: backend.worker_command(&image),
+        bounds: places.bounds(backend, &image, spec),
+        memories: memories(spec, &places.who),
+        volumes: places
+            .overlays
+            .iter()
+            .map(|overlay| (overlay.volume.clone(), text(&overlay.target)))
+            .collect(),
+        stdin: true,
+    };
+    let options = CreateContainerOptions { name: Some(name_of(id)), ..CreateContainerOptions::default() };
+    docker
+        .create_container(Some(options), body(parts))
+        .await
+        .map_err(|error| refused(spec, "make the container", &error))?;
+    // Before it starts, so that nothing runs that nobody watches.
+    let attached = spec.attachment == Attachment::Attached;
+    sandbox._owner = watcher::start(&sandbox.folder, &backend.options.binary, attached)
+        .map_err(io("start the watcher"))?;
+    match docker.start_container(&name_of(id), None).await {
+        Ok(()) => Ok(()),
+        // The engine mounts volumes when it starts a container. If it was something else, a copy fails as well.
+        Err(error) if !places.overlays.is_empty() => {
+            Err(CreateError::NoOverlay { id: id.clone(), message: message_of(&error) })
+        }
+        Err(error) => Err(refused(spec, "start the container", &error)),
+    }
+}
+
+fn refused(spec: &SandboxSpec, step: &str, error: &bollard::errors::Error) -> CreateError {
+    let message = format!("the engine could not {step}: {}", message_of(error));
+    if is_missing(error) {
+        let remedy = format!("docker image inspect {}", spec.policy.container.image);
+        return CreateError::Refused(crate::backend::Refusal { problem: message, remedy });
+    }
+    CreateError::Failed { id: spec.id.clone(), message }
+}
+
+fn labels(backend: &DockerBackend, spec: &SandboxSpec) -> io::Result<HashMap<String, String>> {
+    let attempt = spec.id.attempt();
+    let pairs = [
+        (label::STATE, backend.state_id()?),
+        (label::SANDBOX, spec.id.to_string()),
+        (label::RUN, attempt.run.to_string()),
+        (label::ATTEMPT, attempt.number.to_string()),
+        (label::NODE, spec.node.to_string()),
+    ];
+    Ok(pairs.map(|(key, value)| (key.to_owned(), value)).into())
+}
+
+/// An overlay that the engine mounts.
+struct Overlay {
+    volume: String,
+    layers: Vec<PathBuf>,
+    upper: PathBuf,
+    work: PathBuf,
+    target: PathBuf,
+}
+
+impl Overlay {
+    /// What the engine gives to `mount`. Marks of removed and replaced folders are in attributes that an ordinary
+    /// user can read, since the diff is taken by one.
+    fn options(&self) -> HashMap<String, String> {
+        let lower: Vec<String> = self.layers.iter().map(|path| text(path)).collect();
+        let options = format!(
+            "lowerdir={},upperdir={},workdir={},userxattr",
+            lower.join(":"),
+            text(&self.upper),
+            text(&self.work)
+        );
+        [("type", "overlay"), ("device", "overlay"), ("o", options.as_str())]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into()
+    }
+
+    /// Whether `mount` would take a path for something else.
+    fn is_ambiguous(&self) -> bool {
+        let paths = self.layers.iter().chain([&self.upper, &self.work]);
+        paths.into_iter().any(|path| path.to_str().is_none_or(|text| text.contains([',', ':', '\\', '"'])))
+    }
+}
+
+/// Folders of the host that belong to this sandbox, and who the agent is.
+struct Places {
+    who: Identity,
+    layers: Layers,
+    overlays: Vec<Overlay>,
+    watched: Vec<PathBuf>,
+    /// What was in them before.
+    bytes: u64,
+    users: PathBuf,
+    groups: PathBuf,
+}
+
+impl Places {
+    fn make(folder: &Folder, spec: &SandboxSpec, state: &Path) -> Result<Self, CreateError> {
+        let id = &spec.id;
+        let who = Identity::of(&spec.workspace, state, id).map_err(|error| match error {
+            NoIdentity::Owner { .. } => CreateError::NoOverlay { id: id.clone(), message: error.to_string() },
+            NoIdentity::Io(error) => failed(id, "find out whose the workspace is", &error),
+        })?;
+        let places = Self::with(folder, spec, who)
+            .map_err(|error| failed(id, "make the sandbox's folders", &error))?;
+        if places.overlays.iter().any(Overlay::is_ambiguous) {
+            let message = "a path has a comma, a colon or a backslash in its name".to_owned();
+            return Err(CreateError::NoOverlay { id: id.clone(), message });
+        }
+        Ok(places)
+    }
+
+    fn with(folder: &Folder, spec: &SandboxSpec, who: Identity) -> io::Result<Self> {
+        let make = |name: String, mode: u32| -> io::Result<PathBuf> {
+            let path = folder.make(&name)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+            if who.ids.is_some() {
+                lchown(&path, Some(who.uid), Some(who.gid))?;
+            }
+            Ok(path)
+        };
+        let mut overlays = Vec::new();
+        let workspace = match &spec.workspace {
+            Workspace::Overlay { layers } => Some((layers, PathBuf::from(inside::WORKSPACE))),
+            Workspace::Folder { .. } => None,
+        };
+        let companions = spec.companions.iter().map(|one| (&one.layers, one.target.clone()));
+        for (number, (layers, target)) in workspace.into_iter().chain(companions).enumerate() {
+            // The root of an overlay has the mode of its upper layer.
+            let mode = layers.last().expect("an overlay has a layer").metadata()?.mode() & 0o7777;
+            overlays.push(Overlay {
+                volume: format!("{}-{number}", name_of(&spec.id)),
+                layers: layers.clone(),
+                upper: make(format!("upper-{number}"), mode)?,
+                work: make(format!("work-{number}"), 0o700)?,
+                target,
+            });
+        }
+        let layers = match &spec.workspace {
+            Workspace::Overlay { layers } => {
+                Layers::Overlay { lower: layers.clone(), upper: overlays[0].upper.clone() }
+            }
+            Workspace::Folder { path } => {
+                if who.ids.is_some() {
+                    give(path, who.uid)?;
+                }
+                Layers::Folder { path: path.clone() }
+            }
+        };
+        let mut watched: Vec<PathBuf> = overlays.iter().map(|overlay| overlay.upper.clone()).collect();
+        if let Workspace::Folder { path } = &spec.workspace {
+            watched.push(path.clone());
+        }
+        let (users, groups) = (folder.path().join("passwd"), folder.path().join("group"));
+        for (path, text) in [(&users, users_text(&who)), (&groups, groups_text(&who))] {
+            fs::write(path, text)?;
+            fs::set_permissions(path, fs::Permissions::from_mode(0o644))?;
+        }
+        Ok(Self { who, layers, overlays, bytes: bytes_in(&watched), watched, users, groups })
+    }
+
+    fn bounds(&self, backend: &DockerBackend, image: &super::image::Image, spec: &SandboxSpec) -> Vec<Bound> {
+        let mut all = bounds(spec, backend.mounted_binary(image), &self.users, &self.groups);
+        if let Layers::Folder { path } = &self.layers {
+            all.push(Bound { source: path.clone(), target: inside::WORKSPACE.into(), read_only: false });
+        }
+        all
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,139 @@
+//! The engine: where it is, whether it answers, and what its errors mean.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use bollard::errors::Error;
+use bollard::{API_DEFAULT_VERSION, Docker};
+use cofferdam_core::with_causes;
+
+use crate::backend::Refusal;
+
+/// Longer than any single answer takes: pulling is never asked for, and streams have no end of their own.
+const TIMEOUT_SECONDS: u64 = 120;
+
+/// Where an engine listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineAddress(PathBuf);
+
+impl EngineAddress {
+    /// Reads an address in the form of `DOCKER_HOST`.
+    ///
+    /// # Errors
+    /// [`Refusal`] if the engine is on another machine: what a sandbox shows are files of this one.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let path = text.strip_prefix("unix://").unwrap_or(text);
+        if path.starts_with('/') {
+            return Ok(Self(path.into()));
+        }
+        Err(Refusal {
+            problem: format!(
+                "the engine at {text} is not on this machine: it could not show the workspace or the broker's socket"
+            ),
+            remedy: "export DOCKER_HOST=unix:///var/run/docker.sock, or use --mode native".to_owned(),
+        })
+    }
+
+    /// The engine behind this socket.
+    pub(crate) fn at(socket: &Path) -> Self {
+        Self(socket.to_owned())
+    }
+
+    /// The socket.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Whether somebody listens there.
+    fn try_socket(&self) -> Result<(), Refusal> {
+        let path = self.0.display();
+        match UnixStream::connect(&self.0) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Refusal {
+                problem: format!("the Docker engine at {path} may not be used by this user"),
+                remedy: "sudo usermod -aG docker \"$USER\", and log in again".to_owned(),
+            }),
+            Err(error) => Err(Refusal {
+                problem: format!("no Docker engine answers at {path}: {error}"),
+                remedy: "sudo systemctl start docker, or export DOCKER_HOST=unix:///path/of/its.sock"
+                    .to_owned(),
+            }),
+        }
+    }
+
+    /// Connects, and settles on a version that both sides speak.
+    ///
+    /// # Errors
+    /// [`Refusal`] if no engine answers.
+    pub async fn connect(&self) -> Result<Docker, Refusal> {
+        self.try_socket()?;
+        let path = self.0.to_string_lossy();
+        let connected = match Docker::connect_with_unix(&path, TIMEOUT_SECONDS, API_DEFAULT_VERSION) {
+            Ok(docker) => docker.negotiate_version().await,
+            Err(error) => Err(error),
+        };
+        connected.map_err(|error| Refusal {
+            problem: format!("the Docker engine at {path} does not answer: {}", with_causes(&error)),
+            remedy: "docker version".to_owned(),
+        })
+    }
+}
+
+/// Whether the engine says that there is no such thing.
+pub(crate) fn is_missing(error: &Error) -> bool {
+    status_of(error) == Some(404)
+}
+
+/// Whether the engine says that it is so already: stopped, removed, being removed.
+pub(crate) fn is_done(error: &Error) -> bool {
+    matches!(status_of(error), Some(304 | 404 | 409))
+}
+
+/// Whether the engine itself answered, and not the lack of one.
+pub(crate) fn is_answer(error: &Error) -> bool {
+    status_of(error).is_some() || matches!(error, Error::DockerContainerWaitError { .. })
+}
+
+fn status_of(error: &Error) -> Option<u16> {
+    match error {
+        Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
+        _ => None,
+    }
+}
+
+/// What the engine said, or what happened instead.
+pub(crate) fn message_of(error: &Error) -> String {
+    match error {
+        Error::DockerResponseServerError { message, .. } => message.trim().to_owned(),
+        other => with_causes(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_engine_of_this_machine_is_taken() {
+        let socket = Path::new("/run/user/1000/docker.sock");
+        assert_eq!(EngineAddress::parse("unix:///run/user/1000/docker.sock").unwrap().path(), socket);
+        assert_eq!(EngineAddress::parse("/run/user/1000/docker.sock").unwrap().path(), socket);
+        for elsewhere in
+            ["tcp://10.0.0.1:2375", "ssh://me@host", "http://localhost:2375", "npipe:////./pipe/d", ""]
+        {
+            let refusal = EngineAddress::parse(elsewhere).unwrap_err();
+            assert!(refusal.problem.contains("not on this machine"), "{refusal:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_engine_that_is_not_there_is_named_with_what_to_type() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = EngineAddress(folder.path().join("docker.sock"));
+        let refusal = missing.connect().await.unwrap_err();
+        assert!(refusal.problem.contains("docker.sock"), "{refusal:?}");
+        assert!(refusal.remedy.contains("systemctl start docker"), "{refusal:?}");
+    }
+}

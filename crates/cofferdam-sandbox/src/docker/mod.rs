@@ -1,0 +1,283 @@
+//! The docker backend: a throw-away container per attempt, through the engine's own interface.
+//!
+//! The engine puts up its walls (`body.rs` names each), our worker puts up ours on top, and the seal is measured as
+//! everywhere. What an engine cannot hold, `validate` refuses.
+
+mod body;
+mod create;
+mod engine;
+mod image;
+mod log;
+mod plan;
+mod sandbox;
+mod socket_trial;
+mod validate;
+mod watcher;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use bollard::Docker;
+use bollard::query_parameters::{KillContainerOptions, ListContainersOptions};
+use cofferdam_core::{Mode, NodeId, Policy, SandboxId, WallPlan, inside};
+
+use crate::backend::{
+    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
+    ToolFolder, ToolOutput,
+};
+use crate::folder::{Folder, Record};
+use crate::native;
+pub use engine::EngineAddress;
+use image::Image;
+use plan::{ContainerPlan, label};
+use sandbox::DockerSandbox;
+pub use socket_trial::try_socket_main;
+pub use watcher::watcher_main;
+
+/// How a [`DockerBackend`] is set up.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The state folder.
+    pub state: PathBuf,
+    /// Our own binary.
+    pub binary: PathBuf,
+    /// The engine's address in the form of `DOCKER_HOST`.
+    pub engine: String,
+    /// Who starts the runs: for the tools that read what an agent left.
+    pub caller: native::Caller,
+    /// Walls that a test takes away.
+    #[cfg(feature = "failpoints")]
+    pub without: Vec<String>,
+}
+
+/// Makes containers.
+pub struct DockerBackend {
+    options: Options,
+    /// Why there is none, if the address is of another machine: that matters only to who wants to use it.
+    engine: Result<EngineAddress, Refusal>,
+    /// What was found out about images, by name: an attempt asks several times.
+    images: Mutex<HashMap<String, Image>>,
+}
+
+impl DockerBackend {
+    /// A backend with these options.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let engine = EngineAddress::parse(&options.engine);
+        Self { options, engine, images: Mutex::default() }
+    }
+
+    fn engine(&self) -> Result<&EngineAddress, Refusal> {
+        self.engine.as_ref().map_err(Clone::clone)
+    }
+
+    async fn connect(&self) -> Result<Docker, Refusal> {
+        self.engine()?.connect().await
+    }
+
+    fn sandboxes(&self) -> PathBuf {
+        self.options.state.join("sandboxes").join("docker")
+    }
+
+    /// A number of the state folder's own. An engine may serve several people, each with a state folder, and none of
+    /// them may remove the containers of another.
+    fn state_id(&self) -> io::Result<String> {
+        let path = self.options.state.join("id");
+        if let Ok(id) = fs::read_to_string(&path) {
+            return Ok(id);
+        }
+        let mut random = [0; 16];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        let id = format!("{:032x}", u128::from_ne_bytes(random));
+        let scratch = self.options.state.join(format!("id.{}", std::process::id()));
+        fs::File::create(&scratch)?.write_all(id.as_bytes())?;
+        // Whoever is first decides.
+        let linked = fs::hard_link(&scratch, &path);
+        fs::remove_file(&scratch)?;
+        match linked {
+            Ok(()) => Ok(id),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::read_to_string(&path),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn image(&self, docker: &Docker, policy: &Policy) -> Result<Image, Refusal> {
+        let image = Image::find(docker, policy).await?;
+        let mut images = self.images.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        images.insert(policy.container.image.clone(), image.clone());
+        Ok(image)
+    }
+
+    /// Our binary on the host, if it runs in this image.
+    fn mounted_binary(&self, _image: &Image) -> Option<&Path> {
+        Some(&self.options.binary)
+    }
+
+    fn worker_command(&self, _image: &Image) -> Vec<String> {
+        vec![inside::BINARY.to_owned(), "worker".to_owned()]
+    }
+
+    fn is_without(&self, wall: &str) -> bool {
+        #[cfg(feature = "failpoints")]
+        return self.options.without.iter().any(|name| name == wall);
+        #[cfg(not(feature = "failpoints"))]
+        {
+            let _ = wall;
+            false
+        }
+    }
+
+    /// Containers at the engine that are of this state folder, by their labels.
+    async fn labelled(&self) -> Vec<Listed> {
+        let (Ok(docker), Ok(state)) = (self.connect().await, self.state_id()) else { return Vec::new() };
+        let filters = HashMap::from([("label".to_owned(), vec![format!("{}={state}", label::STATE)])]);
+        let options =
+            ListContainersOptions { all: true, filters: Some(filters), ..ListContainersOptions::default() };
+        let found = docker.list_containers(Some(options)).await.unwrap_or_default();
+        let listed = |labels: HashMap<String, String>| -> Option<Listed> {
+            let id = labels.get(label::SANDBOX)?.parse().ok()?;
+            Some(Listed { id, node: labels.get(label::NODE).and_then(|node| node.parse().ok()) })
+        };
+        found.into_iter().filter_map(|container| listed(container.labels?)).collect()
+    }
+}
+
+/// Kills a container, also a paused one.
+async fn kill(docker: &Docker, name: &str) -> Result<(), bollard::errors::Error> {
+    let options = || Some(KillContainerOptions { signal: "SIGKILL".to_owned() });
+    match docker.kill_container(name, options()).await {
+        // An engine does not kill what is paused.
+        Err(error) if engine::is_done(&error) && docker.unpause_container(name).await.is_ok() => {
+            docker.kill_container(name, options()).await
+        }
+        Err(error) if engine::is_done(&error) => Ok(()),
+        answer => answer,
+    }
+}
+
+#[async_trait]
+impl Backend for DockerBackend {
+    fn mode(&self) -> Mode {
+        Mode::Docker
+    }
+
+    async fn check(&self, node: &NodeId) -> Vec<Finding> {
+        validate::check(self, node).await
+    }
+
+    async fn validate(&self, policy: &Policy) -> Result<(), Refusal> {
+        validate::validate(self, policy).await
+    }
+
+    fn wall_plan(&self, _id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan {
+        native::container_walls(policy, companions, |wall| self.is_without(wall))
+    }
+
+    fn base_env(&self, policy: &Policy) -> BTreeMap<String, String> {
+        let images = self.images.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let image = images.get(&policy.container.image);
+        let pair =
+            |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut env: BTreeMap<String, String> =
+            image.map(|image| image.env.iter().filter_map(pair).collect()).unwrap_or_default();
+        env.entry("PATH".to_owned()).or_insert_with(|| STANDARD_PATH.to_owned());
+        env.extend(self.options.caller.locale.clone());
+        for (name, value) in [("HOME", inside::HOME), ("USER", inside::USER), ("LOGNAME", inside::USER)] {
+            env.insert(name.to_owned(), value.to_owned());
+        }
+        env
+    }
+
+    fn host_name(&self) -> Option<&str> {
+        Some(body::HOST_NAME)
+    }
+
+    fn working_directory(&self, _layers: &Layers) -> String {
+        inside::WORKSPACE.to_owned()
+    }
+
+    fn shown_path(&self, shown: &Shown) -> PathBuf {
+        shown.target.clone()
+    }
+
+    async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
+        create::create(self, spec).await.map(|sandbox| Box::new(sandbox) as Box<dyn Sandbox>)
+    }
+
+    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
+        native::tool_path(folder)
+    }
+
+    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
+        let folder = Folder::new(&self.sandboxes(), sandbox);
+        let plan: Option<ContainerPlan> = folder
+            .read(Record::Container)
+            .map_err(|error| crate::start::failed(sandbox, "read the plan", &error))?;
+        let who = plan.as_ref().map(|plan| plan.who);
+        let options = native::Options::new(
+            self.options.state.clone(),
+            self.options.binary.clone(),
+            self.options.caller.clone(),
+        );
+        native::run_container_tool(&options, &folder, tool, who).await
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, OpenError> {
+        let parent = self.sandboxes();
+        // Where no container was ever made, no engine is asked.
+        if !parent.exists() {
+            return Ok(Vec::new());
+        }
+        let ids =
+            Folder::list(&parent).map_err(|source| OpenError::Listing { path: parent.clone(), source })?;
+        let read = |folder: &Folder| folder.read(Record::Container).ok().flatten();
+        let listed = |id: SandboxId| {
+            let folder = Folder::new(&parent, &id);
+            let plan: Option<ContainerPlan> = read(&folder).or_else(|| read(&folder.leaving()));
+            Listed { id, node: plan.map(|plan| plan.node) }
+        };
+        let mut all: Vec<Listed> = ids.into_iter().map(listed).collect();
+        for one in self.labelled().await {
+            if !all.iter().any(|known| known.id == one.id) {
+                all.push(one);
+            }
+        }
+        Ok(all)
+    }
+
+    async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
+        let folder = Folder::new(&self.sandboxes(), id);
+        if !folder.exists() && !self.labelled().await.iter().any(|one| one.id == *id) {
+            return Err(OpenError::NotFound(id.clone()));
+        }
+        let error = |action| move |source| OpenError::Io { id: id.clone(), action, source };
+        if !folder.exists() {
+            // A container whose folder somebody removed: the folder comes back, to be removed with it.
+            folder.create().map_err(error("make the folder"))?;
+        }
+        let plan: Option<ContainerPlan> = folder.read(Record::Container).map_err(error("read the plan"))?;
+        let layers = plan.as_ref().map_or_else(
+            || Layers::Folder { path: folder.path().join("workspace") },
+            |plan| plan.layers.clone(),
+        );
+        let engine = match &plan {
+            Some(plan) => EngineAddress::at(&plan.engine),
+            None => self
+                .engine()
+                .cloned()
+                .map_err(|refusal| error("reach the engine")(io::Error::other(refusal)))?,
+        };
+        if plan.is_some() {
+            watcher::ensure(&folder, &self.options.binary).map_err(error("watch the container"))?;
+        }
+        let binary = self.options.binary.clone();
+        Ok(Box::new(DockerSandbox { folder, plan, layers, engine, binary, _owner: None }))
+    }
+}
+
+/// Where programs are, if an image does not say.
+const STANDARD_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -1,0 +1,183 @@
+//! One container: how it is attached to, waited for and ended.
+
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bollard::Docker;
+use bollard::query_parameters::{AttachContainerOptions, RemoveContainerOptions, RemoveVolumeOptions};
+use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId};
+use tokio::io::AsyncWrite;
+
+use super::engine::{EngineAddress, is_done, is_missing, message_of};
+use super::plan::{ContainerPlan, name_of};
+use super::{log, watcher};
+use crate::backend::{Layers, OpenError, Process, Sandbox};
+use crate::container;
+use crate::folder::{Folder, Record};
+use crate::native::release_ids;
+use crate::remove::remove_tree;
+
+/// How long a watcher has to notice that its container is gone before it is ended itself.
+const WATCHER_DEADLINE: Duration = Duration::from_secs(5);
+
+/// A container of this machine's engine.
+pub(crate) struct DockerSandbox {
+    pub(super) folder: Folder,
+    /// `None` if it never got as far as being planned: then there is nothing but a folder to remove.
+    pub(super) plan: Option<ContainerPlan>,
+    pub(super) layers: Layers,
+    pub(super) engine: EngineAddress,
+    pub(super) binary: std::path::PathBuf,
+    /// Held by an attached sandbox: its watcher ends it when this is closed, however that happens.
+    pub(super) _owner: Option<std::process::ChildStdin>,
+}
+
+impl DockerSandbox {
+    fn error(&self, action: &'static str) -> impl FnOnce(io::Error) -> OpenError + use<> {
+        let id = self.folder.id().clone();
+        move |source| OpenError::Io { id, action, source }
+    }
+
+    async fn docker(&self) -> Result<Docker, OpenError> {
+        let connected = self.engine.connect().await;
+        connected.map_err(|refusal| self.error("reach the engine")(io::Error::other(refusal.problem)))
+    }
+
+    fn engine_error(&self, action: &'static str, error: &bollard::errors::Error) -> OpenError {
+        self.error(action)(io::Error::other(message_of(error)))
+    }
+
+    fn container(&self) -> String {
+        name_of(self.folder.id())
+    }
+
+    fn planned(&self) -> Result<&ContainerPlan, OpenError> {
+        let missing = || self.error("find the plan")(io::ErrorKind::NotFound.into());
+        self.plan.as_ref().ok_or_else(missing)
+    }
+
+    async fn remove_at_engine(&self) -> Result<(), OpenError> {
+        let docker = match self.docker().await {
+            Ok(docker) => docker,
+            // It was never planned, so the engine was never asked for it.
+            Err(_) if self.plan.is_none() => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        remove_container(&docker, &self.container())
+            .await
+            .map_err(|error| self.engine_error("remove the container", &error))?;
+        for volume in self.plan.iter().flat_map(|plan| &plan.volumes) {
+            let removed = docker.remove_volume(volume, Some(RemoveVolumeOptions { force: true })).await;
+            match removed {
+                Err(error) if !is_missing(&error) => {
+                    return Err(self.engine_error("remove a volume", &error));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Kills a container and removes it with whatever volumes an image gave it. One that is gone is fine.
+pub(super) async fn remove_container(docker: &Docker, name: &str) -> Result<(), bollard::errors::Error> {
+    let options = RemoveContainerOptions { force: true, v: true, link: false };
+    for _ in 0..50 {
+        match docker.remove_container(name, Some(options.clone())).await {
+            Ok(()) => return Ok(()),
+            Err(error) if is_missing(&error) => return Ok(()),
+            // Somebody removes it at this moment, or it is paused and cannot be killed.
+            Err(error) if is_done(&error) => {
+                let _ = docker.unpause_container(name).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    docker.remove_container(name, Some(options)).await
+}
+
+#[async_trait]
+impl Sandbox for DockerSandbox {
+    fn id(&self) -> &SandboxId {
+        self.folder.id()
+    }
+
+    async fn measure(&self, inside: &InsideSeal) -> Result<OutsideSeal, OpenError> {
+        Ok(container::outside(inside, &self.planned()?.policy))
+    }
+
+    async fn attach(&self) -> Result<Process, OpenError> {
+        let docker = match self.docker().await {
+            Ok(docker) => docker,
+            // Its watcher says what became of it; what it printed is lost with the engine.
+            Err(_) if self.folder.has(Record::Exit) => {
+                return Ok(Process {
+                    stdin: Box::pin(tokio::io::sink()),
+                    stdout: Box::pin(tokio::io::empty()),
+                });
+            }
+            Err(error) => return Err(error),
+        };
+        let options =
+            AttachContainerOptions { stdin: true, stream: true, ..AttachContainerOptions::default() };
+        let stdin: Pin<Box<dyn AsyncWrite + Send>> =
+            match docker.attach_container(&self.container(), Some(options)).await {
+                Ok(attached) => attached.input,
+                // It has ended; what it printed can still be read.
+                Err(_) => Box::pin(tokio::io::sink()),
+            };
+        Ok(Process { stdin, stdout: log::follow(docker, self.container(), self.folder.clone()) })
+    }
+
+    async fn wait(&self) -> Result<SandboxExit, OpenError> {
+        loop {
+            let exit = self.folder.read(Record::Exit).map_err(self.error("read the end"))?;
+            if let Some(exit) = exit {
+                return Ok(exit);
+            }
+            if self.plan.is_none() || !self.folder.exists() {
+                return Ok(SandboxExit::unknown());
+            }
+            // A watcher that died leaves its container running; another takes over.
+            watcher::ensure(&self.folder, &self.binary).map_err(self.error("watch the container"))?;
+            watcher::ended(&self.folder).await.map_err(self.error("wait for the watcher"))?;
+        }
+    }
+
+    async fn kill(&self) -> Result<(), OpenError> {
+        if self.plan.is_none() || self.folder.has(Record::Exit) {
+            return Ok(());
+        }
+        // Said before it is done, so that nobody takes it for a stranger's deed.
+        self.folder.write(Record::Killed, &()).map_err(self.error("record the kill"))?;
+        let docker = self.docker().await?;
+        match super::kill(&docker, &self.container()).await {
+            Err(error) if !is_done(&error) => Err(self.engine_error("kill the container", &error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    async fn destroy(&self) -> Result<(), OpenError> {
+        if !self.folder.exists() {
+            return Ok(());
+        }
+        self.remove_at_engine().await?;
+        watcher::end(&self.folder, WATCHER_DEADLINE).await.map_err(self.error("end the watcher"))?;
+        let folder = self.folder.leave().map_err(self.error("take the folder away"))?;
+        let removed = tokio::task::spawn_blocking(move || {
+            release_ids(&folder)?;
+            remove_tree(folder.path())
+        });
+        removed
+            .await
+            .unwrap_or_else(|panic| Err(io::Error::other(panic)))
+            .map_err(self.error("remove what is left"))
+    }
+}

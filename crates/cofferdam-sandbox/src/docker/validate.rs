@@ -1,0 +1,175 @@
+//! What this engine can and cannot hold.
+
+use std::path::Path;
+
+use bollard::Docker;
+use bollard::models::SystemInfo;
+use cofferdam_core::{Network, NodeId, Policy};
+
+use super::engine::{is_missing, message_of};
+use super::{DockerBackend, socket_trial};
+use crate::backend::{Finding, Refusal};
+
+/// Refuses what the engine cannot hold.
+pub(super) async fn validate(backend: &DockerBackend, policy: &Policy) -> Result<(), Refusal> {
+    let engine = backend.engine()?;
+    for mount in &policy.mounts {
+        if !mount.path.exists() {
+            return Err(Refusal {
+                problem: format!("there is nothing to mount at {}", mount.path.display()),
+                remedy: "give --mount a path that exists".to_owned(),
+            });
+        }
+        if is_engine_socket(&mount.path, engine.path()) {
+            return Err(Refusal {
+                problem: format!(
+                    "{} is or holds the engine's socket: whoever reaches it is root",
+                    mount.path.display()
+                ),
+                remedy: "leave that --mount out".to_owned(),
+            });
+        }
+    }
+    let docker = engine.connect().await?;
+    let info = docker.info().await.map_err(|error| Refusal {
+        problem: format!("the engine does not say what it can do: {}", message_of(&error)),
+        remedy: "docker info".to_owned(),
+    })?;
+    check_users(&info)?;
+    check_limits(&info)?;
+    check_runtime(&info, policy)?;
+    check_network(&docker, policy).await?;
+    let image = backend.image(&docker, policy).await?;
+    if policy.network == Network::Sealed || policy.egress.model {
+        socket_trial::try_socket(backend, &docker, &info, policy, &image).await?;
+    }
+    Ok(())
+}
+
+/// Whether a path shows the engine's socket, by itself or somewhere below.
+fn is_engine_socket(path: &Path, socket: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (path, socket) = (real(path), real(socket));
+    socket.starts_with(&path)
+}
+
+/// Where the engine shifts users, the workspace's owner is somebody else inside, and may be root.
+fn check_users(info: &SystemInfo) -> Result<(), Refusal> {
+    let options = info.security_options.as_deref().unwrap_or_default();
+    let named = |name: &str| {
+        options.iter().any(|option| option.split(',').any(|part| part == format!("name={name}")))
+    };
+    let why = if named("rootless") {
+        "it runs without root, and there the owner of the workspace is root inside"
+    } else if named("userns") {
+        "it shifts users (userns-remap), and there nobody inside owns the workspace"
+    } else {
+        return Ok(());
+    };
+    Err(Refusal {
+        problem: format!("this engine cannot run the agent as the owner of its workspace: {why}"),
+        remedy: "use --mode native, or an engine of the system".to_owned(),
+    })
+}
+
+fn check_limits(info: &SystemInfo) -> Result<(), Refusal> {
+    let held = [
+        ("memory", info.memory_limit),
+        ("processor time", info.cpu_cfs_quota.or(info.cpu_cfs_period)),
+        ("processes", info.pids_limit),
+    ];
+    let missing: Vec<&str> =
+        held.iter().filter(|(_, can)| *can != Some(true)).map(|(name, _)| *name).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal {
+        problem: format!("this engine cannot limit {}", missing.join(" and ")),
+        remedy: "docker info lists what is missing; boot with cgroup_enable=memory, or use --mode native"
+            .to_owned(),
+    })
+}
+
+fn check_runtime(info: &SystemInfo, policy: &Policy) -> Result<(), Refusal> {
+    let Some(wanted) = &policy.container.runtime else { return Ok(()) };
+    let mut known: Vec<&str> = info.runtimes.iter().flatten().map(|(name, _)| name.as_str()).collect();
+    if known.contains(&wanted.as_str()) {
+        return Ok(());
+    }
+    known.sort_unstable();
+    Err(Refusal {
+        problem: format!("the engine has no runtime {wanted}; it has {}", known.join(", ")),
+        remedy: "set sandbox.docker.runtime to one of them".to_owned(),
+    })
+}
+
+async fn check_network(docker: &Docker, policy: &Policy) -> Result<(), Refusal> {
+    if policy.network.is_closed() {
+        return Ok(());
+    }
+    let name = &policy.container.network;
+    let refuse = |problem: String| Refusal {
+        problem,
+        remedy: "docker network ls; then set SANDBOX_DOCKER_NETWORK".to_owned(),
+    };
+    match docker.inspect_network(name, None).await {
+        Ok(found) if found.driver.as_deref() == Some("host") => {
+            Err(refuse(format!("the network {name} is the host's own: it has no wall")))
+        }
+        Ok(_) => Ok(()),
+        Err(error) if is_missing(&error) => Err(refuse(format!("the engine has no network {name}"))),
+        Err(error) => {
+            Err(refuse(format!("the engine cannot use the network {name}: {}", message_of(&error))))
+        }
+    }
+}
+
+/// What `sandbox doctor` tells of the engine.
+pub(super) async fn check(backend: &DockerBackend, node: &NodeId) -> Vec<Finding> {
+    let _ = (backend, node);
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn able() -> SystemInfo {
+        SystemInfo {
+            memory_limit: Some(true),
+            cpu_cfs_quota: Some(true),
+            pids_limit: Some(true),
+            ..SystemInfo::default()
+        }
+    }
+
+    #[test]
+    fn an_engine_that_cannot_hold_a_limit_is_refused_and_the_limit_named() {
+        assert_eq!(check_limits(&able()), Ok(()));
+        let without = SystemInfo { pids_limit: Some(false), ..able() };
+        assert!(check_limits(&without).unwrap_err().problem.contains("processes"));
+        // An engine that does not say so cannot be taken at its word.
+        let silent = SystemInfo { memory_limit: None, ..able() };
+        assert!(check_limits(&silent).unwrap_err().problem.contains("memory"));
+    }
+
+    #[test]
+    fn an_engine_that_shifts_users_is_refused() {
+        let with = |option: &str| SystemInfo { security_options: Some(vec![option.to_owned()]), ..able() };
+        assert_eq!(check_users(&with("name=seccomp,profile=default")), Ok(()));
+        assert!(check_users(&with("name=rootless")).is_err());
+        assert!(check_users(&with("name=userns")).is_err());
+    }
+
+    #[test]
+    fn a_mount_that_shows_the_engines_socket_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("docker.sock");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::os::unix::fs::symlink(&socket, folder.path().join("link")).unwrap();
+        for path in [socket.clone(), folder.path().to_owned(), folder.path().join("link")] {
+            assert!(is_engine_socket(&path, &socket), "{}", path.display());
+        }
+        assert!(!is_engine_socket(Path::new("/usr"), &socket));
+    }
+}
