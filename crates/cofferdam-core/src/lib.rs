@@ -17,6 +17,7 @@ mod message;
 mod outcome;
 mod policy;
 mod protocol;
+mod quantity;
 mod redact;
 mod repo_url;
 mod retry;
@@ -42,6 +43,9 @@ pub use policy::{
 };
 pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line,
+};
+pub use quantity::{
+    LEAST_MEMORY_BYTES, MOST_PIDS, QuantityError, parse_bytes, parse_count, parse_cpus_milli, show_bytes,
 };
 pub use redact::{REDACTED, RedactedStream, Redactor, SHORTEST_SECRET, Secrets};
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
