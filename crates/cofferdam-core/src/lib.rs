@@ -12,6 +12,7 @@ mod conclude;
 mod egress;
 mod event;
 mod ids;
+mod image;
 mod mask;
 mod message;
 mod outcome;
@@ -34,6 +35,7 @@ pub use egress::{
 };
 pub use event::{Event, EventType, NewEvent};
 pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
+pub use image::{ImageReference, ImageReferenceError};
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
