@@ -26,6 +26,7 @@ mod retry;
 mod run;
 mod seal;
 mod settings;
+mod value;
 mod walls;
 
 pub use causes::with_causes;
@@ -48,9 +49,7 @@ pub use policy::{
 pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line,
 };
-pub use quantity::{
-    LEAST_MEMORY_BYTES, MOST_PIDS, QuantityError, parse_bytes, parse_count, parse_cpus_milli, show_bytes,
-};
+pub use quantity::{LEAST_MEMORY_BYTES, MOST_PIDS, parse_bytes, parse_count, parse_cpus_milli, show_bytes};
 pub use redact::{REDACTED, RedactedStream, Redactor, SHORTEST_SECRET, Secrets};
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
@@ -59,5 +58,9 @@ pub use seal::{
     Breach, CapabilitySets, CgroupFact, InsideLimits, InsideNetwork, InsideSeal, MountFact, NamespaceFact,
     OutsideSeal, Seal, Tried,
 };
-pub use settings::{EgressSettings, PriceSetting, PriceSettings, Settings};
+pub use settings::{
+    AppleSettings, ContainerNetwork, Cpus, DockerSettings, EgressSettings, EngineAddress, MemorySize,
+    OciRuntime, PidsLimit, PriceSetting, PriceSettings, RuntimeCommand, SandboxSettings, Settings,
+};
+pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

@@ -1,5 +1,7 @@
 //! Sizes, processors and counts as people type them, for flags and settings alike.
 
+use crate::value::ValueError;
+
 /// The least memory in which the worker itself can start.
 pub const LEAST_MEMORY_BYTES: u64 = 16 << 20;
 /// The most processes that Linux can number.
@@ -8,23 +10,13 @@ pub const MOST_PIDS: u32 = 1 << 22;
 const SIZE_HINT: &str = "type a size such as `512m`, `2g` or `2GiB`";
 const CPUS_HINT: &str = "type a number of processors such as `0.5` or `2`";
 
-/// Why a text is no quantity. Whoever shows it puts the flag or the key in front.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}; {hint}")]
-pub struct QuantityError {
-    /// What is wrong, beginning with the text that was given.
-    pub problem: String,
-    /// What to type.
-    pub hint: String,
-}
-
 /// Reads `512m`, `2g`, `2GiB`, `1.5g` and plain bytes. The units are powers of 1024, also without the `i`,
 /// as with `docker --memory`.
 ///
 /// # Errors
 /// The text is no size, or less than the least.
-pub fn parse_bytes(text: &str, least: u64) -> Result<u64, QuantityError> {
-    let refuse = || error(text, "is not a size", SIZE_HINT);
+pub fn parse_bytes(text: &str, least: u64) -> Result<u64, ValueError> {
+    let refuse = || ValueError::new(text, "is not a size", SIZE_HINT);
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
     let shift = match unit.to_ascii_lowercase().as_str() {
@@ -42,7 +34,7 @@ pub fn parse_bytes(text: &str, least: u64) -> Result<u64, QuantityError> {
     }
     let value = value as u64;
     if value < least {
-        return Err(error(text, &format!("is less than {}", show_bytes(least)), SIZE_HINT));
+        return Err(ValueError::new(text, &format!("is less than {}", show_bytes(least)), SIZE_HINT));
     }
     Ok(value)
 }
@@ -51,12 +43,12 @@ pub fn parse_bytes(text: &str, least: u64) -> Result<u64, QuantityError> {
 ///
 /// # Errors
 /// The text is no number of processors, or not one that the kernel can grant.
-pub fn parse_cpus_milli(text: &str) -> Result<u32, QuantityError> {
-    let refuse = || error(text, "is not a number of processors", CPUS_HINT);
+pub fn parse_cpus_milli(text: &str) -> Result<u32, ValueError> {
+    let refuse = || ValueError::new(text, "is not a number of processors", CPUS_HINT);
     let value = decimal(text).ok_or_else(refuse)? * 1000.0;
     // The kernel grants no less than a hundredth of a processor.
     if !(10.0..=1_024_000.0).contains(&value) {
-        return Err(error(text, "is not between 0.01 and 1024 processors", CPUS_HINT));
+        return Err(ValueError::new(text, "is not between 0.01 and 1024 processors", CPUS_HINT));
     }
     Ok(value.round() as u32)
 }
@@ -65,12 +57,12 @@ pub fn parse_cpus_milli(text: &str) -> Result<u32, QuantityError> {
 ///
 /// # Errors
 /// The text is none.
-pub fn parse_count(text: &str, least: u32, most: u32) -> Result<u32, QuantityError> {
+pub fn parse_count(text: &str, least: u32, most: u32) -> Result<u32, ValueError> {
     // Rust's own parser takes `+5`, which nobody means.
     let number = text.parse::<u32>().ok().filter(|_| !text.starts_with('+'));
     number.filter(|number| (least..=most).contains(number)).ok_or_else(|| {
         let problem = format!("is not a whole number between {least} and {most}");
-        error(text, &problem, &format!("type a number such as `{}`", least.max(2)))
+        ValueError::new(text, &problem, &format!("type a number such as `{}`", least.max(2)))
     })
 }
 
@@ -89,10 +81,6 @@ pub fn show_bytes(bytes: u64) -> String {
 fn decimal(text: &str) -> Option<f64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     text.parse::<f64>().ok().filter(|number| plain && number.is_finite())
-}
-
-fn error(text: &str, problem: &str, hint: &str) -> QuantityError {
-    QuantityError { problem: format!("`{text}` {problem}"), hint: hint.to_owned() }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{QuantityError, parse_bytes, parse_count, parse_cpus_milli};
+use cofferdam_core::{ValueError, parse_bytes, parse_count, parse_cpus_milli};
 
 use crate::failure::UsageError;
 
@@ -78,7 +78,7 @@ pub(crate) fn count(flag: &str, text: &str, least: u32, most: u32) -> Result<u32
     })
 }
 
-fn of_flag(flag: &str, error: QuantityError) -> UsageError {
+fn of_flag(flag: &str, error: ValueError) -> UsageError {
     UsageError::new(format!("{flag} {}", error.problem), error.hint)
 }
 
