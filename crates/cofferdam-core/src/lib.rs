@@ -12,17 +12,21 @@ mod conclude;
 mod egress;
 mod event;
 mod ids;
+mod image;
+mod loopback;
 mod mask;
 mod message;
 mod outcome;
 mod policy;
 mod protocol;
+mod quantity;
 mod redact;
 mod repo_url;
 mod retry;
 mod run;
 mod seal;
 mod settings;
+mod value;
 mod walls;
 
 pub use causes::with_causes;
@@ -33,6 +37,8 @@ pub use egress::{
 };
 pub use event::{Event, EventType, NewEvent};
 pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
+pub use image::{ImageReference, ImageReferenceError};
+pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
@@ -43,6 +49,7 @@ pub use policy::{
 pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line,
 };
+pub use quantity::{LEAST_MEMORY_BYTES, MOST_PIDS, parse_bytes, parse_count, parse_cpus_milli, show_bytes};
 pub use redact::{REDACTED, RedactedStream, Redactor, SHORTEST_SECRET, Secrets};
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
@@ -51,5 +58,9 @@ pub use seal::{
     Breach, CapabilitySets, CgroupFact, InsideApart, InsideLimits, InsideNetwork, InsideSeal, MountFact,
     NamespaceFact, OutsideSeal, Seal, Tried,
 };
-pub use settings::{EgressSettings, PriceSetting, PriceSettings, Settings};
+pub use settings::{
+    AppleSettings, ContainerNetwork, Cpus, DockerSettings, EgressSettings, EngineAddress, MemorySize,
+    OciRuntime, PidsLimit, PriceSetting, PriceSettings, RuntimeCommand, SandboxSettings, Settings,
+};
+pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

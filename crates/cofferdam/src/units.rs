@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use cofferdam_core::{ValueError, parse_bytes, parse_count, parse_cpus_milli};
+
 use crate::failure::UsageError;
 
 const DURATION_HINT: &str = "type seconds or a duration such as `90s`, `10m` or `1h30m`";
-const SIZE_HINT: &str = "type a size such as `512m`, `2g` or `2GiB`";
-const CPUS_HINT: &str = "type a number of processors such as `0.5` or `2`";
 
 /// The longest timeout: a year. What is longer is a mistake, and would overflow the kernel's timers.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -57,65 +57,29 @@ fn parts(text: &str) -> Option<impl Iterator<Item = Option<f64>>> {
     Some(found.into_iter())
 }
 
-/// Reads `512m`, `2g`, `2GiB`, `1.5g` and plain bytes. The units are powers of 1024, also without the `i`,
-/// as with `docker --memory`.
+/// Reads a size, see [`parse_bytes`].
 pub(crate) fn bytes(flag: &str, text: &str, least: u64) -> Result<u64, UsageError> {
-    let refuse = || UsageError::new(format!("{flag} `{text}` is not a size"), SIZE_HINT);
-    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let shift = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
-        _ => return Err(refuse()),
-    };
-    let value = seconds(number, f64::from(2_u32).powi(shift)).ok_or_else(refuse)?;
-    // Beyond 2^53 a float skips whole numbers; no machine has that much of anything.
-    if !(0.0..=9e15).contains(&value) {
-        return Err(refuse());
-    }
-    let value = value as u64;
-    if value < least {
-        return Err(UsageError::new(format!("{flag} must be at least {}", show_bytes(least)), SIZE_HINT));
-    }
-    Ok(value)
+    parse_bytes(text, least).map_err(|error| of_flag(flag, error))
 }
 
-/// Reads `0.5` or `2` as thousandths of a processor.
+/// Reads thousandths of a processor, see [`parse_cpus_milli`].
 pub(crate) fn cpus_milli(flag: &str, text: &str) -> Result<u32, UsageError> {
-    let refuse = || UsageError::new(format!("{flag} `{text}` is not a number of processors"), CPUS_HINT);
-    if !text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-        return Err(refuse());
-    }
-    let value = seconds(text, 1000.0).ok_or_else(refuse)?;
-    // The kernel grants no less than a hundredth of a processor.
-    if !(10.0..=1_024_000.0).contains(&value) {
-        return Err(UsageError::new(format!("{flag} must be between 0.01 and 1024"), CPUS_HINT));
-    }
-    Ok(value.round() as u32)
+    parse_cpus_milli(text).map_err(|error| of_flag(flag, error))
 }
 
 /// Reads a whole number between two bounds.
 pub(crate) fn count(flag: &str, text: &str, least: u32, most: u32) -> Result<u32, UsageError> {
-    match text.parse::<u32>() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(UsageError::new(
-            format!("{flag} `{text}` is not a whole number between {least} and {most}"),
-            format!("type a number, such as `{flag} {}`", least.max(2)),
-        )),
-    }
+    let example = least.max(2);
+    parse_count(text, least, most).map_err(|error| {
+        UsageError::new(
+            format!("{flag} {}", error.problem),
+            format!("type a number, such as `{flag} {example}`"),
+        )
+    })
 }
 
-/// A size for people: `2 GiB`, `1.5 GiB`, `300 bytes`.
-pub(crate) fn show_bytes(bytes: u64) -> String {
-    let units = [(1_u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match units.into_iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) if bytes.is_multiple_of(unit) => format!("{} {name}", bytes / unit),
-        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
-        None => format!("{bytes} bytes"),
-    }
+fn of_flag(flag: &str, error: ValueError) -> UsageError {
+    UsageError::new(format!("{flag} {}", error.problem), error.hint)
 }
 
 /// A duration for people: `340 ms`, `4.2 s`, `3m 07s`, `2h 05m`, `3d 4h`.
@@ -156,39 +120,18 @@ mod tests {
     }
 
     #[test]
-    fn sizes_read_as_people_type_them() {
-        for (text, value) in [
-            ("512m", 512 << 20),
-            ("2g", 2 << 30),
-            ("2GiB", 2 << 30),
-            ("2GB", 2 << 30),
-            ("1.5g", 3 << 29),
-            ("1048576", 1 << 20),
-            ("64k", 64 << 10),
+    fn an_error_names_the_flag_and_what_was_typed() {
+        for (error, shown) in [
+            (bytes("--memory", "1m", 16 << 20).unwrap_err(), "--memory `1m` is less than 16 MiB"),
+            (cpus_milli("--cpus", "0").unwrap_err(), "--cpus `0` is not between 0.01 and 1024 processors"),
+            (count("--pids", "x", 1, 9).unwrap_err(), "--pids `x` is not a whole number between 1 and 9"),
         ] {
-            assert_eq!(bytes("--memory", text, 1).unwrap(), value, "{text}");
-        }
-        for text in ["", "0", "-1g", "g", "2x", "2 g", "1e3", "99999999t", "inf"] {
-            assert!(bytes("--memory", text, 1).is_err(), "{text}");
-        }
-        let low = bytes("--memory", "1m", 16 << 20).unwrap_err();
-        assert_eq!(low.to_string(), "--memory must be at least 16 MiB");
-    }
-
-    #[test]
-    fn processors_read_as_people_type_them() {
-        assert_eq!(cpus_milli("--cpus", "0.5").unwrap(), 500);
-        assert_eq!(cpus_milli("--cpus", "2").unwrap(), 2000);
-        for text in ["", "0", "0.001", "-1", "1e3", "all", "5000", "."] {
-            assert!(cpus_milli("--cpus", text).is_err(), "{text}");
+            assert_eq!(error.to_string(), shown);
         }
     }
 
     #[test]
     fn what_is_shown_is_short() {
-        assert_eq!(show_bytes(2 << 30), "2 GiB");
-        assert_eq!(show_bytes(1_600_000_000), "1.5 GiB");
-        assert_eq!(show_bytes(300), "300 bytes");
         for (ms, text) in
             [(340, "340 ms"), (4_210, "4.2 s"), (59_999, "59 s"), (187_000, "3m 07s"), (7_500_000, "2h 05m")]
         {

@@ -20,7 +20,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "host_parser", feed: targets::host_parser::feed },
     Target { name: "broker_head", feed: targets::broker_head::feed },
     Target { name: "model_request", feed: targets::model_request::feed },
@@ -31,6 +31,7 @@ pub const TARGETS: [Target; 10] = [
     Target { name: "codex", feed: targets::adapter::feed_codex },
     Target { name: "opencode", feed: targets::adapter::feed_opencode },
     Target { name: "redactor", feed: targets::redactor::feed },
+    Target { name: "container_values", feed: targets::container_values::feed },
 ];
 
 impl Target {

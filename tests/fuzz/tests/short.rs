@@ -45,4 +45,5 @@ macro_rules! hold {
 
 hold! {
     host_parser broker_head model_request meter git_push worker_protocol claude_code codex opencode redactor
+    container_values
 }

@@ -168,7 +168,7 @@ fn refuse(text: &str, reason: &'static str) -> HostError {
 }
 
 /// A text of a stranger, for an error message.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().take(100).flat_map(char::escape_default).collect()
 }
 

@@ -8,6 +8,7 @@ mod rule;
 use serde::{Deserialize, Serialize};
 
 pub use address::is_public;
+pub(crate) use host::printable;
 pub use host::{Host, HostError, HostPort};
 pub use presets::{PRESETS, preset};
 pub use rule::{AllowRule, RuleError};

@@ -2,6 +2,7 @@
 
 pub(crate) mod adapter;
 pub(crate) mod broker_head;
+pub(crate) mod container_values;
 pub(crate) mod git_push;
 pub(crate) mod host_parser;
 pub(crate) mod meter;

@@ -4,8 +4,8 @@
 use std::ffi::{OsStr, OsString};
 
 use cofferdam_core::{
-    AgentSetup, Limits, LimitsRule, Mask, Mode, Mount, Policy, RetryPolicy, RunId, RunRequest, Settings,
-    Vendor,
+    AgentSetup, LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS, Mask, Mode, Mount, Policy, RetryPolicy,
+    RunId, RunRequest, Settings, Vendor,
 };
 use globset::Glob;
 
@@ -17,8 +17,6 @@ use crate::failure::UsageError;
 use crate::repository::{Chosen, Wanted, choose};
 use crate::units;
 
-/// The least memory in which the worker itself can start.
-const LEAST_MEMORY: u64 = 16 << 20;
 /// The least disk on which a workspace makes sense.
 const LEAST_DISK: u64 = 1 << 20;
 
@@ -123,13 +121,13 @@ fn mode_from(args: &RunArgs) -> Result<Mode, UsageError> {
 fn limits_from(args: &RunArgs) -> Result<Limits, UsageError> {
     let mut limits = Limits::default();
     if let Some(text) = &args.memory {
-        limits.memory_bytes = units::bytes("--memory", text, LEAST_MEMORY)?;
+        limits.memory_bytes = units::bytes("--memory", text, LEAST_MEMORY_BYTES)?;
     }
     if let Some(text) = &args.cpus {
         limits.cpus_milli = units::cpus_milli("--cpus", text)?;
     }
     if let Some(text) = &args.pids {
-        limits.pids = units::count("--pids", text, 1, 1 << 22)?;
+        limits.pids = units::count("--pids", text, 1, MOST_PIDS)?;
     }
     if let Some(text) = &args.disk {
         limits.workspace_bytes = units::bytes("--disk", text, LEAST_DISK)?;

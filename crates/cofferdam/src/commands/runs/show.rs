@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{LimitsRule, RunId, Source};
+use cofferdam_core::{LimitsRule, RunId, Source, show_bytes};
 use serde_json::{Value, json};
 
 use crate::caller::now_ms;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::records::{Records, RunRecord};
-use crate::units::{show_bytes, show_duration};
+use crate::units::show_duration;
 use crate::{sanitize, terminal, words};
 
 /// Shows one run.

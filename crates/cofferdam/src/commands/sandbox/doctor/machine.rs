@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use cofferdam_core::show_bytes;
 use cofferdam_runner::artifacts::find_git;
 use cofferdam_sandbox::{Finding, Status};
 
 use crate::caller::Caller;
-use crate::units::show_bytes;
 
 /// With less than this, a build or two fill the disk.
 const LITTLE_SPACE: u64 = 1 << 30;

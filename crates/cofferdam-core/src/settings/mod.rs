@@ -1,11 +1,42 @@
 //! What a person sets once for all runs, as it is written in `settings.json`.
 
+mod amounts;
+mod container_network;
+mod engine_address;
+mod runtime;
+mod sandbox;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::amounts::{Cpus, MemorySize, PidsLimit};
+pub use self::container_network::ContainerNetwork;
+pub use self::engine_address::EngineAddress;
+pub use self::runtime::{OciRuntime, RuntimeCommand};
+pub use self::sandbox::{AppleSettings, DockerSettings, SandboxSettings};
 use crate::egress::AllowRule;
+
+/// A value that is written as text: what `FromStr` refuses is refused when the settings are read.
+macro_rules! written_as_text {
+    ($($value:ty),*) => { $(
+        impl TryFrom<String> for $value {
+            type Error = $crate::ValueError;
+
+            fn try_from(text: String) -> Result<Self, $crate::ValueError> {
+                text.parse()
+            }
+        }
+
+        impl From<$value> for String {
+            fn from(value: $value) -> Self {
+                value.to_string()
+            }
+        }
+    )* };
+}
+use written_as_text;
 
 /// The settings file. A key that is not known is an error: a misspelt wall would be no wall.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -13,6 +44,8 @@ use crate::egress::AllowRule;
 pub struct Settings {
     /// What sealed sandboxes may reach.
     pub egress: EgressSettings,
+    /// How sandboxes are made.
+    pub sandbox: SandboxSettings,
     /// What models cost.
     pub prices: PriceSettings,
 }

@@ -1,0 +1,141 @@
+//! Which program runs containers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::ValueError;
+
+/// The name under which an engine knows an OCI runtime: `runc`, `runsc`, `kata`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct OciRuntime(String);
+
+/// The program with a command line like `docker`'s: its name, looked for on the PATH, or its absolute path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RuntimeCommand(String);
+
+impl OciRuntime {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl RuntimeCommand {
+    /// Apple's own.
+    pub const DEFAULT: &str = "container";
+
+    /// The name or path.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for RuntimeCommand {
+    fn default() -> Self {
+        Self(Self::DEFAULT.to_owned())
+    }
+}
+
+impl FromStr for OciRuntime {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match is_name(text) {
+            true => Ok(Self(text.to_owned())),
+            false => Err(ValueError::new(
+                text,
+                "is not the name of a runtime",
+                "type a name that `docker info` lists under Runtimes, such as `runsc`",
+            )),
+        }
+    }
+}
+
+impl FromStr for RuntimeCommand {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        const HINT: &str = "type one program, such as `container`, `podman` or `/usr/local/bin/container`";
+        let refuse = |problem| Err(ValueError::new(text, problem, HINT));
+        if text.contains(char::is_whitespace) {
+            return refuse("has a space in it: it is started as one program and never given to a shell");
+        }
+        if text.contains(char::is_control) {
+            return refuse("has a control character in it");
+        }
+        match text.contains('/') {
+            true if text.starts_with('/') && !text.ends_with('/') => Ok(Self(text.to_owned())),
+            // It would be another program in every folder, and one that a repository brings.
+            true => refuse("is not an absolute path"),
+            false if is_name(text) => Ok(Self(text.to_owned())),
+            false => refuse("is not the name of a program"),
+        }
+    }
+}
+
+/// Letters, digits, `.`, `_` and `-`, and nothing that a command line reads as an option or a folder.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+}
+
+impl fmt::Display for OciRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for RuntimeCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+super::written_as_text!(OciRuntime, RuntimeCommand);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_command_is_one_program() {
+        assert_eq!(RuntimeCommand::DEFAULT.parse(), Ok(RuntimeCommand::default()));
+        for text in ["container", "apple-container", "podman", "docker", "/opt/x/bin/nerdctl", "_x.1"] {
+            assert_eq!(text.parse::<RuntimeCommand>().expect(text).as_str(), text);
+        }
+        for (text, reason) in [
+            ("", "is not the name of a program"),
+            ("podman --root /x", "never given to a shell"),
+            ("podman\trun", "never given to a shell"),
+            (" podman", "never given to a shell"),
+            ("podman\0", "control character"),
+            ("./container", "is not an absolute path"),
+            ("bin/container", "is not an absolute path"),
+            ("/usr/bin/", "is not an absolute path"),
+            ("-c", "is not the name of a program"),
+            ("..", "is not the name of a program"),
+            ("podman;id", "is not the name of a program"),
+            ("$(id)", "is not the name of a program"),
+        ] {
+            let error = text.parse::<RuntimeCommand>().unwrap_err().to_string();
+            assert!(error.contains(reason) && error.contains("; type one program"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_oci_runtime_is_a_name() {
+        for text in ["runc", "runsc", "io.containerd.kata.v2", "my_runtime-1"] {
+            assert_eq!(text.parse::<OciRuntime>().expect(text).as_str(), text);
+        }
+        for text in ["", "/usr/bin/runc", "a b", "-x", "a:b"] {
+            let error = text.parse::<OciRuntime>().unwrap_err().to_string();
+            assert!(error.contains("type a name that `docker info` lists"), "{error}");
+        }
+    }
+}
