@@ -182,13 +182,18 @@ write_docker_wrapper() {
 }
 
 # The folder that podman runs in must be short: it refuses one of more than 50 characters.
-# Locks in files: those in shared memory belong to every podman of the machine.
+# Locks in files: those in shared memory belong to every podman of the machine. The limits are low: podman's own
+# are higher than some roots may set. And runc: crun refuses machines with both versions of control groups.
 write_wrappers() {
 	mkdir -p "$engine/p" "$engine/cni" "$engine_store/podman"
+	# Its images are kept, its containers are not; and its database works with the folders of one run only.
+	rm -rf "$engine_store"/podman/{libpod,overlay-containers,volumes}
 	cat >"$engine/containers.conf" <<-EOT
 		[containers]
 		log_driver = "k8s-file"
+		default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=4096:4096"]
 		[engine]
+		runtime = "runc"
 		cgroup_manager = "cgroupfs"
 		events_logger = "file"
 		lock_type = "file"

@@ -35,24 +35,23 @@ lower_network() {
 	rm "$engine/network"
 }
 
-# firewall --insert|--delete: containers reach the network and this machine; what comes in must be an answer.
-# Podman writes rules of its own for each container, and removes them.
+# firewall --insert|--delete: the containers of both bridges reach the network and this machine; what comes in
+# must be an answer.
 firewall() {
-	local filter=(iptables --wait)
-	"${filter[@]}" --table nat "$1" POSTROUTING --source "$subnet.0.0/24" ! --out-interface "$bridge" --jump MASQUERADE
-	"${filter[@]}" "$1" INPUT --in-interface "$bridge" --jump ACCEPT
-	"${filter[@]}" "$1" FORWARD --in-interface "$bridge" --jump ACCEPT
-	"${filter[@]}" "$1" FORWARD --out-interface "$bridge" --match conntrack --ctstate RELATED,ESTABLISHED --jump ACCEPT
+	local both=$bridge+
+	iptables --wait --table nat "$1" POSTROUTING --source "$subnet.0.0/16" ! --destination "$subnet.0.0/16" --jump MASQUERADE
+	iptables --wait "$1" INPUT --in-interface "$both" --jump ACCEPT
+	iptables --wait "$1" FORWARD --in-interface "$both" --jump ACCEPT
+	iptables --wait "$1" FORWARD --out-interface "$both" --match conntrack --ctstate RELATED,ESTABLISHED --jump ACCEPT
 }
 
+# Without the plugins that write firewall rules: theirs are shared by every user of CNI, and stay.
 write_podman_network() {
 	cat >"$engine/cni/podman.conflist" <<-EOT
 		{"cniVersion": "0.4.0", "name": "podman", "plugins": [
-		  {"type": "bridge", "bridge": "${bridge}p", "isGateway": true, "ipMasq": true, "hairpinMode": true,
+		  {"type": "bridge", "bridge": "${bridge}p", "isGateway": true, "hairpinMode": true,
 		   "ipam": {"type": "host-local", "dataDir": "$engine/cni/addresses", "routes": [{"dst": "0.0.0.0/0"}],
 		            "ranges": [[{"subnet": "$subnet.1.0/24", "gateway": "$subnet.1.1"}]]}},
-		  {"type": "portmap", "capabilities": {"portMappings": true}},
-		  {"type": "firewall", "backend": "iptables"},
 		  {"type": "tuning"}]}
 	EOT
 }
