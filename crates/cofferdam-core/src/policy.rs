@@ -8,7 +8,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::egress::{Budget, EgressPolicy};
+use crate::image::ImageReference;
+use crate::loopback::RewriteLoopback;
 use crate::mask::Mask;
+use crate::settings::{ContainerNetwork, OciRuntime, RuntimeCommand};
 
 /// Paths that are the same inside every sandbox.
 pub mod inside {
@@ -238,21 +241,19 @@ pub struct Mount {
 }
 
 /// What a container is made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ContainerPolicy {
     /// The image.
-    pub image: String,
+    pub image: ImageReference,
     /// The engine's network of an `open` sandbox.
-    pub network: String,
+    pub network: ContainerNetwork,
     /// The engine's runtime, if not its default: `runsc`, `kata`.
-    #[serde(default)]
-    pub runtime: Option<String>,
-}
-
-impl Default for ContainerPolicy {
-    fn default() -> Self {
-        Self { image: "cofferdam/worker:latest".to_owned(), network: "bridge".to_owned(), runtime: None }
-    }
+    pub runtime: Option<OciRuntime>,
+    /// The program that runs the containers of mode `apple`.
+    pub runtime_command: RuntimeCommand,
+    /// Which of the variables that are passed on lead to the host's loopback, and are to lead there from inside.
+    pub rewrite_loopback: RewriteLoopback,
 }
 
 /// What the sandbox of a run must enforce.

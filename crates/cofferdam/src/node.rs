@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cofferdam_broker::{Bounds, Broker, Secrets};
-use cofferdam_core::{NodeId, Settings, with_causes};
+use cofferdam_core::{EngineAddress, NodeId, Settings, with_causes};
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
-use cofferdam_sandbox::{Attachment, Backend, docker, host, native};
+use cofferdam_sandbox::{Attachment, Backend, Refusal, docker, host, native};
 use cofferdam_store::{OpenError, Store};
 
 use crate::caller::{Caller, now_ms, random_bits};
@@ -23,7 +23,7 @@ use crate::{redaction, settings};
 const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
 
 /// Where an engine listens, unless somebody says otherwise.
-const DEFAULT_ENGINE: &str = "unix:///var/run/docker.sock";
+const DEFAULT_ENGINE: &str = "/var/run/docker.sock";
 
 /// Opens the record of runs.
 pub(crate) async fn open_store(home: &Home) -> Result<Store, Failure> {
@@ -66,6 +66,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
     let store = open_store(home).await?;
     let vendors = broker.secrets.vendors();
     let secrets = broker.secrets.clone();
+    let settings = broker.settings.clone();
     let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));
     let broker = BrokerAccess::Own { broker: broker.start(&ledger), ledger };
     let paths = describe(caller);
@@ -73,7 +74,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
         id: NodeId::new(now_ms(), random_bits()?),
         home: home.clone(),
         store,
-        backends: backends(home, caller).map_err(on("our own binary cannot be found"))?,
+        backends: backends(home, caller, &settings).map_err(on("our own binary cannot be found"))?,
         attachment: Attachment::Attached,
         env: lookup(caller),
         caller: CallerPaths { path: paths.path, home: paths.home },
@@ -96,11 +97,19 @@ fn lookup(caller: &Caller) -> EnvLookup {
     Arc::new(move |name| env.get(std::ffi::OsStr::new(name))?.to_str().map(str::to_owned))
 }
 
-fn backends(home: &Home, caller: &Caller) -> std::io::Result<Vec<Arc<dyn Backend>>> {
+/// Where the engine is. A value that cannot be read is told to whoever wants a container, and to nobody else.
+fn engine_address(caller: &Caller, settings: &Settings) -> Result<EngineAddress, Refusal> {
+    let set = settings::docker(caller, settings).map_err(|failure| Refusal {
+        problem: failure.message().to_owned(),
+        remedy: "correct it, or use --mode native".to_owned(),
+    })?;
+    Ok(set.host.unwrap_or_else(|| EngineAddress::Unix(DEFAULT_ENGINE.into())))
+}
+
+fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Result<Vec<Arc<dyn Backend>>> {
     let state = home.root().to_owned();
     let binary = std::env::current_exe()?;
-    let engine =
-        caller.var("DOCKER_HOST").and_then(|text| text.to_str()).unwrap_or(DEFAULT_ENGINE).to_owned();
+    let engine = engine_address(caller, settings);
     let caller = describe(caller);
     let native = native::Options {
         state: state.clone(),

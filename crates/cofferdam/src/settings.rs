@@ -34,7 +34,6 @@ pub(crate) fn read_in(folder: &Path) -> Result<Settings, Failure> {
 }
 
 /// The settings of containers on a Docker engine, with the caller's variables over them.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the docker backend, when it is named in `node.rs`"))]
 pub(crate) fn docker(caller: &Caller, settings: &Settings) -> Result<DockerSettings, Failure> {
     let mut docker = settings.sandbox.docker.clone();
     if let Some(image) = variable(caller, "SANDBOX_DOCKER_IMAGE")? {

@@ -39,7 +39,7 @@ pub(super) fn body(parts: Parts<'_>) -> ContainerCreateBody {
     let memory = i64::try_from(limits.memory_bytes).unwrap_or(i64::MAX);
     let network = match policy.network {
         Network::None | Network::Sealed => "none".to_owned(),
-        Network::Open => policy.container.network.clone(),
+        Network::Open => policy.container.network.on_docker().to_owned(),
     };
     let host = HostConfig {
         network_mode: Some(network),
@@ -57,7 +57,7 @@ pub(super) fn body(parts: Parts<'_>) -> ContainerCreateBody {
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
         // Our worker reaps; an engine that puts an init of its own in front would make it process 2.
         init: Some(false),
-        runtime: policy.container.runtime.clone(),
+        runtime: policy.container.runtime.as_ref().map(|name| name.as_str().to_owned()),
         auto_remove: Some(false),
         restart_policy: Some(RestartPolicy {
             name: Some(RestartPolicyNameEnum::NO),
@@ -69,7 +69,7 @@ pub(super) fn body(parts: Parts<'_>) -> ContainerCreateBody {
         ..HostConfig::default()
     };
     ContainerCreateBody {
-        image: Some(policy.container.image.clone()),
+        image: Some(policy.container.image.with_tag()),
         entrypoint: Some(vec![program.clone()]),
         cmd: Some(arguments.to_vec()),
         user: Some(format!("{}:{}", who.uid, who.gid)),
@@ -90,9 +90,10 @@ pub(super) fn body(parts: Parts<'_>) -> ContainerCreateBody {
 }
 
 /// The engine's log is the worker's stdout: kept whole, in a file that a slow reader does not hold up. What the
-/// engine is set up with would be merged in, so each option is named.
+/// engine is set up with would be merged in, so each option is named. No engine takes "unlimited" for a size; this is
+/// more than any disk.
 fn log() -> HostConfigLogConfig {
-    let options = [("max-size", "-1"), ("max-file", "1"), ("compress", "false"), ("mode", "blocking")];
+    let options = [("max-size", "1000000g"), ("max-file", "1"), ("compress", "false"), ("mode", "blocking")];
     HostConfigLogConfig {
         typ: Some("json-file".to_owned()),
         config: Some(options.map(|(key, value)| (key.to_owned(), value.to_owned())).into()),

@@ -6,30 +6,27 @@ use std::path::{Path, PathBuf};
 
 use bollard::errors::Error;
 use bollard::{API_DEFAULT_VERSION, Docker};
-use cofferdam_core::with_causes;
+use cofferdam_core::{EngineAddress, with_causes};
 
 use crate::backend::Refusal;
 
 /// Longer than any single answer takes: pulling is never asked for, and streams have no end of their own.
 const TIMEOUT_SECONDS: u64 = 120;
 
-/// Where an engine listens.
+/// An engine of this machine, by its socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineAddress(PathBuf);
+pub(crate) struct Engine(PathBuf);
 
-impl EngineAddress {
-    /// Reads an address in the form of `DOCKER_HOST`.
-    ///
-    /// # Errors
-    /// [`Refusal`] if the engine is on another machine: what a sandbox shows are files of this one.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
-        let path = text.strip_prefix("unix://").unwrap_or(text);
-        if path.starts_with('/') {
-            return Ok(Self(path.into()));
-        }
+impl Engine {
+    /// The engine at an address. One on another machine is refused: what a sandbox shows are files of this one.
+    pub(crate) fn at_address(address: &EngineAddress) -> Result<Self, Refusal> {
+        let target = match address {
+            EngineAddress::Unix(path) => return Ok(Self(path.clone())),
+            EngineAddress::Tcp(target) => target,
+        };
         Err(Refusal {
             problem: format!(
-                "the engine at {text} is not on this machine: it could not show the workspace or the broker's socket"
+                "the engine at {target} is not on this machine: it could not show the workspace or the broker's socket"
             ),
             remedy: "export DOCKER_HOST=unix:///var/run/docker.sock, or use --mode native".to_owned(),
         })
@@ -41,8 +38,7 @@ impl EngineAddress {
     }
 
     /// The socket.
-    #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
@@ -64,10 +60,7 @@ impl EngineAddress {
     }
 
     /// Connects, and settles on a version that both sides speak.
-    ///
-    /// # Errors
-    /// [`Refusal`] if no engine answers.
-    pub async fn connect(&self) -> Result<Docker, Refusal> {
+    pub(crate) async fn connect(&self) -> Result<Docker, Refusal> {
         self.try_socket()?;
         let path = self.0.to_string_lossy();
         let connected = match Docker::connect_with_unix(&path, TIMEOUT_SECONDS, API_DEFAULT_VERSION) {
@@ -117,21 +110,17 @@ mod tests {
 
     #[test]
     fn only_an_engine_of_this_machine_is_taken() {
+        let at = |text: &str| Engine::at_address(&text.parse().unwrap());
         let socket = Path::new("/run/user/1000/docker.sock");
-        assert_eq!(EngineAddress::parse("unix:///run/user/1000/docker.sock").unwrap().path(), socket);
-        assert_eq!(EngineAddress::parse("/run/user/1000/docker.sock").unwrap().path(), socket);
-        for elsewhere in
-            ["tcp://10.0.0.1:2375", "ssh://me@host", "http://localhost:2375", "npipe:////./pipe/d", ""]
-        {
-            let refusal = EngineAddress::parse(elsewhere).unwrap_err();
-            assert!(refusal.problem.contains("not on this machine"), "{refusal:?}");
-        }
+        assert_eq!(at("unix:///run/user/1000/docker.sock").unwrap().path(), socket);
+        let refusal = at("tcp://10.0.0.1:2375").unwrap_err();
+        assert!(refusal.problem.contains("not on this machine"), "{refusal:?}");
     }
 
     #[tokio::test]
     async fn an_engine_that_is_not_there_is_named_with_what_to_type() {
         let folder = tempfile::tempdir().unwrap();
-        let missing = EngineAddress(folder.path().join("docker.sock"));
+        let missing = Engine(folder.path().join("docker.sock"));
         let refusal = missing.connect().await.unwrap_err();
         assert!(refusal.problem.contains("docker.sock"), "{refusal:?}");
         assert!(refusal.remedy.contains("systemctl start docker"), "{refusal:?}");

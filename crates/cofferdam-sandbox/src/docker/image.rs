@@ -1,7 +1,7 @@
 //! What an image brings.
 
 use bollard::Docker;
-use cofferdam_core::Policy;
+use cofferdam_core::{ImageReference, Policy};
 
 use super::engine::{is_missing, message_of};
 use crate::backend::Refusal;
@@ -23,7 +23,7 @@ impl Image {
     /// Looks the policy's image up. It is never pulled: what runs is what somebody put there.
     pub(crate) async fn find(docker: &Docker, policy: &Policy) -> Result<Self, Refusal> {
         let name = &policy.container.image;
-        let found = docker.inspect_image(name).await.map_err(|error| {
+        let found = docker.inspect_image(&name.with_tag()).await.map_err(|error| {
             if is_missing(&error) {
                 return missing(name);
             }
@@ -42,8 +42,8 @@ impl Image {
     }
 }
 
-fn missing(name: &str) -> Refusal {
-    let remedy = if name == cofferdam_core::ContainerPolicy::default().image {
+fn missing(name: &ImageReference) -> Refusal {
+    let remedy = if *name == ImageReference::default() {
         "cofferdam sandbox build-image".to_owned()
     } else {
         format!("docker pull {name}, or cofferdam sandbox build-image --tag {name}")

@@ -23,7 +23,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use bollard::Docker;
 use bollard::query_parameters::{KillContainerOptions, ListContainersOptions};
-use cofferdam_core::{Mode, NodeId, Policy, SandboxId, WallPlan, inside};
+use cofferdam_core::{EngineAddress, ImageReference, Mode, NodeId, Policy, SandboxId, WallPlan, inside};
 
 use crate::backend::{
     Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
@@ -31,7 +31,7 @@ use crate::backend::{
 };
 use crate::folder::{Folder, Record};
 use crate::native;
-pub use engine::EngineAddress;
+use engine::Engine;
 use image::Image;
 use plan::{ContainerPlan, label};
 use sandbox::DockerSandbox;
@@ -45,8 +45,8 @@ pub struct Options {
     pub state: PathBuf,
     /// Our own binary.
     pub binary: PathBuf,
-    /// The engine's address in the form of `DOCKER_HOST`.
-    pub engine: String,
+    /// Where the engine is, or why that is not known: it matters only to who wants to use it.
+    pub engine: Result<EngineAddress, Refusal>,
     /// Who starts the runs: for the tools that read what an agent left.
     pub caller: native::Caller,
     /// Walls that a test takes away.
@@ -57,21 +57,20 @@ pub struct Options {
 /// Makes containers.
 pub struct DockerBackend {
     options: Options,
-    /// Why there is none, if the address is of another machine: that matters only to who wants to use it.
-    engine: Result<EngineAddress, Refusal>,
+    engine: Result<Engine, Refusal>,
     /// What was found out about images, by name: an attempt asks several times.
-    images: Mutex<HashMap<String, Image>>,
+    images: Mutex<BTreeMap<ImageReference, Image>>,
 }
 
 impl DockerBackend {
     /// A backend with these options.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let engine = EngineAddress::parse(&options.engine);
+        let engine = options.engine.clone().and_then(|address| Engine::at_address(&address));
         Self { options, engine, images: Mutex::default() }
     }
 
-    fn engine(&self) -> Result<&EngineAddress, Refusal> {
+    fn engine(&self) -> Result<&Engine, Refusal> {
         self.engine.as_ref().map_err(Clone::clone)
     }
 
@@ -265,7 +264,7 @@ impl Backend for DockerBackend {
             |plan| plan.layers.clone(),
         );
         let engine = match &plan {
-            Some(plan) => EngineAddress::at(&plan.engine),
+            Some(plan) => Engine::at(&plan.engine),
             None => self
                 .engine()
                 .cloned()

@@ -10,7 +10,7 @@ use bollard::query_parameters::{AttachContainerOptions, RemoveContainerOptions, 
 use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId};
 use tokio::io::AsyncWrite;
 
-use super::engine::{EngineAddress, is_done, is_missing, message_of};
+use super::engine::{Engine, is_done, is_missing, message_of};
 use super::plan::{ContainerPlan, name_of};
 use super::{log, watcher};
 use crate::backend::{Layers, OpenError, Process, Sandbox};
@@ -28,7 +28,7 @@ pub(crate) struct DockerSandbox {
     /// `None` if it never got as far as being planned: then there is nothing but a folder to remove.
     pub(super) plan: Option<ContainerPlan>,
     pub(super) layers: Layers,
-    pub(super) engine: EngineAddress,
+    pub(super) engine: Engine,
     pub(super) binary: std::path::PathBuf,
     /// Held by an attached sandbox: its watcher ends it when this is closed, however that happens.
     pub(super) _owner: Option<std::process::ChildStdin>,

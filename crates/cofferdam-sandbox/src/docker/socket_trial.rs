@@ -95,7 +95,13 @@ fn known_path(state: &Path, info: &SystemInfo, policy: &Policy) -> PathBuf {
         info.id.as_deref().unwrap_or_default(),
         info.server_version.as_deref().unwrap_or_default(),
         info.kernel_version.as_deref().unwrap_or_default(),
-        policy.container.runtime.as_deref().or(info.default_runtime.as_deref()).unwrap_or_default(),
+        policy
+            .container
+            .runtime
+            .as_ref()
+            .map(|name| name.as_str())
+            .or(info.default_runtime.as_deref())
+            .unwrap_or_default(),
         env!("CARGO_PKG_VERSION"),
     ];
     let plain = |text: &str| -> String {

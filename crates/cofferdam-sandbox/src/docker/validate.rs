@@ -93,7 +93,8 @@ fn check_limits(info: &SystemInfo) -> Result<(), Refusal> {
 fn check_runtime(info: &SystemInfo, policy: &Policy) -> Result<(), Refusal> {
     let Some(wanted) = &policy.container.runtime else { return Ok(()) };
     let mut known: Vec<&str> = info.runtimes.iter().flatten().map(|(name, _)| name.as_str()).collect();
-    if known.contains(&wanted.as_str()) {
+    let wanted = wanted.as_str();
+    if known.contains(&wanted) {
         return Ok(());
     }
     known.sort_unstable();
@@ -107,7 +108,7 @@ async fn check_network(docker: &Docker, policy: &Policy) -> Result<(), Refusal> 
     if policy.network.is_closed() {
         return Ok(());
     }
-    let name = &policy.container.network;
+    let name = policy.container.network.on_docker();
     let refuse = |problem: String| Refusal {
         problem,
         remedy: "docker network ls; then set SANDBOX_DOCKER_NETWORK".to_owned(),

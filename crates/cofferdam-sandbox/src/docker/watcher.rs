@@ -20,7 +20,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tokio::io::AsyncWriteExt;
 use tokio::io::unix::AsyncFd;
 
-use super::engine::{EngineAddress, is_answer, is_missing};
+use super::engine::{Engine, is_answer, is_missing};
 use super::plan::ContainerPlan;
 use crate::folder::{Folder, Record};
 use crate::native::cgroup::{self, Hits};
@@ -174,7 +174,7 @@ impl Watcher {
 
     /// The engine, if it answers soon.
     async fn engine(&self) -> Option<Docker> {
-        let address = EngineAddress::at(&self.plan.engine);
+        let address = Engine::at(&self.plan.engine);
         let give_up = Instant::now() + ENGINE_PATIENCE;
         loop {
             match address.connect().await {

@@ -27,7 +27,10 @@ use crate::{node, patch, redaction, sanitize, settings, signals, terminal};
 
 /// Runs it, and shows what came of it.
 pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Failure> {
-    let settings = settings::read(caller)?;
+    let mut settings = settings::read(caller)?;
+    if args.mode.as_deref() == Some("docker") {
+        settings.sandbox.docker = settings::docker(caller, &settings)?;
+    }
     let secrets = CallerSecrets::of(caller)?;
     let accepted = request_from(args, new_run_id()?, caller, &settings, &secrets.vendors())?;
     redaction::refuse_in(&accepted.request.agent)?;

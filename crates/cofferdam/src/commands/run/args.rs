@@ -33,9 +33,12 @@ pub(crate) struct RunArgs {
     /// Branch, tag or commit to work on, instead of the files as they are now
     #[arg(long = "ref", value_name = "REF", allow_hyphen_values = true)]
     pub(crate) reference: Option<String>,
-    /// `native` seals the program off; `host` does NOT [default: native]
-    #[arg(long, value_name = "native|host")]
+    /// `native`, `docker` and `apple` seal the program off; `host` does NOT [default: native]
+    #[arg(long, value_name = "native|docker|apple|host")]
     pub(crate) mode: Option<String>,
+    /// The container's image [default: cofferdam/worker:latest, or what the settings say]
+    #[arg(long, value_name = "IMAGE", allow_hyphen_values = true)]
+    pub(crate) image: Option<String>,
     /// What it can reach [default: sealed for agents, none for programs, open with --mode host]
     #[arg(long, value_name = "sealed|none|open")]
     pub(crate) network: Option<String>,

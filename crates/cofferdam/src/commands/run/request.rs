@@ -4,8 +4,8 @@
 use std::ffi::{OsStr, OsString};
 
 use cofferdam_core::{
-    AgentSetup, LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS, Mask, Mode, Mount, Policy, RetryPolicy,
-    RunId, RunRequest, Settings, Vendor,
+    AgentSetup, ContainerPolicy, ImageReferenceError, LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS,
+    Mask, Mode, Mount, Policy, RetryPolicy, RunId, RunRequest, SandboxSettings, Settings, Vendor,
 };
 use globset::Glob;
 
@@ -95,11 +95,11 @@ fn policy_from(
     let timeout = args.timeout.as_deref().map(|text| units::duration("--timeout", text)).transpose()?;
     Ok(Policy {
         mode,
-        container: defaults.container,
+        container: container_from(args, mode, &settings.sandbox)?,
         network,
         egress: egress::egress_from(args, &settings.egress, is_agent)?,
         budget: egress::budget_from(args)?,
-        limits: limits_from(args)?,
+        limits: limits_from(args, mode, &settings.sandbox)?,
         // Somebody watches an attached run, and its summary says when limits are best effort.
         limits_rule: LimitsRule::BestEffort,
         env: args.env.iter().map(|name| env_name(name, caller)).collect::<Result<_, _>>()?,
@@ -118,8 +118,56 @@ fn mode_from(args: &RunArgs) -> Result<Mode, UsageError> {
     }
 }
 
-fn limits_from(args: &RunArgs) -> Result<Limits, UsageError> {
+fn container_from(
+    args: &RunArgs,
+    mode: Mode,
+    settings: &SandboxSettings,
+) -> Result<ContainerPolicy, UsageError> {
+    let SandboxSettings { docker, apple, rewrite_loopback } = settings;
+    let mut container = match mode {
+        Mode::Host | Mode::Native if args.image.is_some() => {
+            return Err(UsageError::new(
+                format!("--image is for containers, and the mode is `{mode}`"),
+                "type `--mode docker`, or leave --image out",
+            ));
+        }
+        Mode::Host | Mode::Native => return Ok(ContainerPolicy::default()),
+        Mode::Docker => ContainerPolicy {
+            image: docker.image.clone(),
+            network: docker.network.clone(),
+            runtime: docker.runtime.clone(),
+            ..ContainerPolicy::default()
+        },
+        Mode::Apple => ContainerPolicy {
+            image: apple.image.clone(),
+            network: apple.network.clone(),
+            runtime_command: apple.runtime_command.clone(),
+            ..ContainerPolicy::default()
+        },
+    };
+    container.rewrite_loopback = rewrite_loopback.clone();
+    if let Some(image) = &args.image {
+        container.image = image.parse().map_err(|error: ImageReferenceError| {
+            UsageError::new(
+                format!("--image: {error}"),
+                "type an image such as `--image cofferdam/worker:latest`",
+            )
+        })?;
+    }
+    Ok(container)
+}
+
+/// The flags, over the settings of a container, over what is right for most.
+fn limits_from(args: &RunArgs, mode: Mode, settings: &SandboxSettings) -> Result<Limits, UsageError> {
     let mut limits = Limits::default();
+    let (memory, cpus, pids) = match mode {
+        Mode::Host | Mode::Native => (None, None, None),
+        Mode::Docker => (settings.docker.memory, settings.docker.cpus, settings.docker.pids_limit),
+        Mode::Apple => (settings.apple.memory, settings.apple.cpus, settings.apple.pids_limit),
+    };
+    limits.memory_bytes = memory.map_or(limits.memory_bytes, |memory| memory.bytes());
+    limits.cpus_milli = cpus.map_or(limits.cpus_milli, |cpus| cpus.milli());
+    limits.pids = pids.map_or(limits.pids, |pids| pids.count());
     if let Some(text) = &args.memory {
         limits.memory_bytes = units::bytes("--memory", text, LEAST_MEMORY_BYTES)?;
     }
