@@ -11,8 +11,8 @@ mod way_out;
 use std::sync::Arc;
 
 use cofferdam_core::{
-    Decision, Event, EventType, Evidence, FailureClass, NewEvent, Outcome, Redactor, RunState, SandboxId,
-    conclude, decide, with_causes,
+    Decision, Event, EventType, Evidence, FailureClass, NewEvent, Outcome, Policy, Redactor, RunState,
+    SandboxId, conclude, decide, with_causes,
 };
 use cofferdam_sandbox::Backend;
 use cofferdam_store::{Claimed, Left, Letter, failpoint};
@@ -138,7 +138,7 @@ async fn conclude_with(
 ) -> Result<Outcome, Stop> {
     let budget_exceeded = node.store.budget_exceeded(&claimed.attempt.run).await?;
     let trouble = node.store.last_trouble(&claimed.attempt).await?;
-    Ok(conclude(&Evidence {
+    let outcome = conclude(&Evidence {
         worker: ended.worker.as_ref().map(|exited| &exited.end),
         report: ended.worker.as_ref().and_then(|exited| exited.report.as_ref()),
         outside: &ended.exit,
@@ -146,7 +146,24 @@ async fn conclude_with(
         timeout_ms,
         budget_exceeded: budget_exceeded.as_deref(),
         trouble: trouble.as_ref(),
-    }))
+    });
+    Ok(with_image_hint(outcome, &claimed.request.policy))
+}
+
+/// In a container it is the image that has no such program, whatever is installed here.
+fn with_image_hint(outcome: Outcome, policy: &Policy) -> Outcome {
+    match outcome {
+        Outcome::Failed { class: FailureClass::AgentMissing, message, hint: None, .. }
+            if policy.mode.is_container() =>
+        {
+            let image = &policy.container.image;
+            let message = format!("{message} (in the image {image})");
+            let hint =
+                "`cofferdam sandbox build-image` makes an image with the agents; --image names another";
+            Outcome::failed_with_hint(FailureClass::AgentMissing, message, hint)
+        }
+        outcome => outcome,
+    }
 }
 
 async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome, mut left: Left) -> Result<After, ExecuteError> {

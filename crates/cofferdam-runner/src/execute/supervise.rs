@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentEnd, AttemptRef, Breach, Event, EventType, FailureClass, Gateway, InsideSeal, Job, NewEvent,
-    Outcome, SandboxExit, Seal, ToWorker, WorkerExited, inside,
+    AgentEnd, AttemptRef, Breach, Event, EventType, FailureClass, Gateway, InsideSeal, Job, Network,
+    NewEvent, Outcome, Policy, SandboxExit, Seal, ToWorker, WorkerExited, inside,
 };
 use cofferdam_sandbox::{Backend, Process, Sandbox, Shown};
 use cofferdam_store::failpoint;
@@ -104,7 +104,7 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
     // Values are read now and go to the worker alone: they are in no record of ours.
     for name in &request.policy.env {
         if let Some(value) = (attempt.node.env)(name) {
-            env.insert(name.clone(), value);
+            env.insert(name.clone(), from_inside(&request.policy, backend, name, value));
         }
     }
     let working_directory = backend.working_directory(begun.sandbox.layers());
@@ -133,6 +133,14 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
         output_bytes: request.policy.limits.output_bytes,
         grace_ms: request.policy.grace_ms,
     }
+}
+
+/// A value as it must be inside: an address on the caller's loopback leads nowhere in a container with a network of its
+/// own. In a sealed one nothing would answer at another address either; there `--forward` puts a service on its loopback.
+fn from_inside(policy: &Policy, backend: &dyn Backend, name: &str, value: String) -> String {
+    let host = backend.host_name().filter(|_| policy.network == Network::Open);
+    let rewritten = host.and_then(|host| policy.container.rewrite_loopback.rewrite(name, &value, host));
+    rewritten.unwrap_or(value)
 }
 
 fn gateway(granted: &Granted, backend: &dyn Backend) -> Gateway {
