@@ -38,6 +38,11 @@ pub trait Backend: Send + Sync {
         None
     }
 
+    /// Whether a workspace of this owner can be tried as layers. Where that is known not to work, nobody has to try.
+    fn can_layer(&self, _owner: u32) -> bool {
+        true
+    }
+
     /// The folder inside that holds the workspace.
     fn working_directory(&self, layers: &Layers) -> String;
 

@@ -16,7 +16,7 @@ pub fn leftovers(state: &Path) -> Vec<String> {
     found
 }
 
-/// Shims, launchers and brokers name their folder; the worker and the agent are told by where their files are.
+/// Shims, launchers, watchers and brokers name their folder; the worker and the agent are told by where their files are.
 fn processes(state: &Path) -> Vec<String> {
     let state = state.display().to_string();
     let own = std::process::id().to_string();
@@ -30,8 +30,9 @@ fn processes(state: &Path) -> Vec<String> {
         let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
         let command = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
         let mounts = String::from_utf8_lossy(&read("mountinfo")).into_owned();
-        let is_role =
-            ["shim", "launcher", "broker"].iter().any(|role| command.contains(&format!("{role} {state}")));
+        let is_role = ["shim", "launcher", "watcher", "broker"]
+            .iter()
+            .any(|role| command.contains(&format!("{role} {state}")));
         if is_role || mounts.contains(&format!("{state}/sandboxes")) {
             found.push(format!("process {pid}: {command}"));
         }
@@ -78,9 +79,17 @@ pub fn cgroups_of(run: &str) -> Vec<String> {
 }
 
 fn folders(state: &Path) -> Vec<String> {
-    ["sandboxes/native", "sandboxes/host", "workspaces", "ids", "nodes"]
-        .iter()
-        .flat_map(|name| fs::read_dir(state.join(name)).into_iter().flatten().flatten())
-        .map(|entry| format!("folder {}", entry.path().display()))
-        .collect()
+    [
+        "sandboxes/native",
+        "sandboxes/docker",
+        "sandboxes/apple",
+        "sandboxes/host",
+        "workspaces",
+        "ids",
+        "nodes",
+    ]
+    .iter()
+    .flat_map(|name| fs::read_dir(state.join(name)).into_iter().flatten().flatten())
+    .map(|entry| format!("folder {}", entry.path().display()))
+    .collect()
 }

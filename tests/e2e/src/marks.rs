@@ -1,6 +1,7 @@
 //! A folder of the host that agents write to, so that a test knows what they did from a second source.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::fixture::Fixture;
@@ -19,6 +20,8 @@ impl Marks {
     pub fn new(fixture: &Fixture) -> Self {
         let folder = fixture.path("marks");
         fs::create_dir(&folder).expect("a new folder");
+        // In a container the agent is a user of its own.
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("our own folder");
         Self { folder: folder.canonicalize().expect("the folder is there") }
     }
 

@@ -95,15 +95,27 @@ impl BrokerService {
         }
         for (id, attempt) in ours {
             match served.get_mut(&id) {
-                Some(one) => self.refresh(one).await?,
-                None => {
-                    if let Some(one) = self.open(attempt).await? {
-                        served.insert(id, one);
-                    }
+                Some(one) if self.is_reachable(one) => {
+                    self.refresh(one).await?;
+                    continue;
                 }
+                // The runner has made the workspace anew, as a copy, and the sockets went with the first.
+                Some(one) => {
+                    self.broker.close(&one.attempt).await;
+                    served.remove(&id);
+                }
+                None => {}
+            }
+            if let Some(one) = self.open(attempt).await? {
+                served.insert(id, one);
             }
         }
         Ok(())
+    }
+
+    /// Whether the sockets are still where the sandbox looks for them.
+    fn is_reachable(&self, one: &Served) -> bool {
+        folder(&self.home, &one.attempt).join(gateway::SOCKET).exists()
     }
 
     /// `None` if the attempt has no way out, or none yet.

@@ -1,5 +1,6 @@
 //! From the request to a running worker.
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use cofferdam_broker::GitCredential;
@@ -34,7 +35,8 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
         return Ok(begun);
     }
     let program = find_program(attempt.node, &attempt.claimed.request)?;
-    let prepared = prepare(attempt, Layering::Overlay).await?;
+    let layering = layering(&attempt.claimed.request.source, &**backend);
+    let prepared = prepare(attempt, layering).await?;
     failpoint("runner.prepared");
     attempt.stage(Stage::Sealing);
     backend.validate(&attempt.claimed.request.policy).await?;
@@ -53,6 +55,16 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     // Stored with the seal. A sandbox that the record does not know has not let its agent in.
     attempt.held.push(NewEvent::new(now_ms(), EventType::SandboxCreated, data));
     Ok(Begun { sandbox, handover: Handover::of(&prepared), program, way_out })
+}
+
+/// How the workspace is tried first.
+fn layering(source: &Source, backend: &dyn Backend) -> Layering {
+    let owner = match source {
+        Source::Local { path } => path.metadata().map(|found| found.uid()).ok(),
+        Source::Git { .. } | Source::Empty => None,
+    };
+    let owner = owner.unwrap_or_else(|| rustix::process::geteuid().as_raw());
+    if backend.can_layer(owner) { Layering::Overlay } else { Layering::Copy }
 }
 
 /// A sandbox with its way out.

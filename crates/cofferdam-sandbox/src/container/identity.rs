@@ -33,6 +33,12 @@ pub(crate) enum NoIdentity {
 }
 
 impl Identity {
+    /// Whether the agent can be the owner of these files: never root, and an ordinary user only itself.
+    pub(crate) fn owns(owner: u32) -> bool {
+        let own = rustix::process::geteuid();
+        owner != 0 && (own.is_root() || own.as_raw() == owner)
+    }
+
     /// Who can work on this workspace. Layers belong to whom they belong to; a copy is given away.
     pub(crate) fn of(workspace: &Workspace, state: &Path, id: &SandboxId) -> Result<Self, NoIdentity> {
         let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());

@@ -29,6 +29,7 @@ use crate::backend::{
     Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
     ToolFolder, ToolOutput,
 };
+use crate::container::Identity;
 use crate::folder::{Folder, Record};
 use crate::native;
 use engine::Engine;
@@ -193,6 +194,10 @@ impl Backend for DockerBackend {
 
     fn host_name(&self) -> Option<&str> {
         Some(body::HOST_NAME)
+    }
+
+    fn can_layer(&self, owner: u32) -> bool {
+        Identity::owns(owner)
     }
 
     fn working_directory(&self, _layers: &Layers) -> String {

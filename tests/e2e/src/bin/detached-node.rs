@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use cofferdam_core::{Redactor, Vendor};
+use cofferdam_core::{EngineAddress, Redactor, Vendor};
 use cofferdam_runner::{BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, Home, Node, NodeOptions};
-use cofferdam_sandbox::{Attachment, Backend, host, native};
+use cofferdam_sandbox::{Attachment, Backend, docker, host, native};
 use cofferdam_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -60,6 +60,11 @@ fn vendors() -> Vec<Vendor> {
     Vendor::ALL.into_iter().filter(|vendor| std::env::var_os(vendor.key_variable()).is_some()).collect()
 }
 
+fn engine() -> EngineAddress {
+    let named = std::env::var("DOCKER_HOST").ok().and_then(|address| address.parse().ok());
+    named.unwrap_or_else(|| EngineAddress::Unix("/var/run/docker.sock".into()))
+}
+
 fn backends(home: &Home, binary: &std::path::Path) -> Vec<Arc<dyn Backend>> {
     let caller = native::Caller {
         home: std::env::var_os("HOME").map(PathBuf::from),
@@ -73,8 +78,16 @@ fn backends(home: &Home, binary: &std::path::Path) -> Vec<Arc<dyn Backend>> {
         caller: caller.clone(),
         without: Vec::new(),
     };
+    let docker = docker::Options {
+        state: state.clone(),
+        binary: binary.clone(),
+        engine: Ok(engine()),
+        caller: caller.clone(),
+        without: Vec::new(),
+    };
     vec![
         Arc::new(native::NativeBackend::new(native)),
+        Arc::new(docker::DockerBackend::new(docker)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ]
 }

@@ -1,0 +1,117 @@
+//! An engine of one test, which the test may kill.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use cofferdam_e2e::Engine;
+use cofferdam_e2e::processes::{kill_9, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// A dockerd of one test, with the small image.
+pub(crate) struct PrivateEngine {
+    // Before the folder, in which it works.
+    daemon: Option<Child>,
+    before: Vec<String>,
+    folder: TempDir,
+}
+
+impl PrivateEngine {
+    /// Starts one. Only root can; anybody else is told that the test is skipped.
+    pub(crate) fn start(engine: &Engine) -> Option<Self> {
+        Self::start_after(engine, &[])
+    }
+
+    /// Starts one behind a command that changes what it finds on the machine.
+    pub(crate) fn start_after(engine: &Engine, before: &[&str]) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root can start an engine");
+            return None;
+        }
+        let folder = tempfile::Builder::new().prefix("cofferdam-engine-").tempdir().expect("a temp folder");
+        let before = before.iter().map(|&word| word.to_owned()).collect();
+        let mut own = Self { daemon: None, before, folder };
+        own.start_again();
+        let image = own.path("image.tar");
+        let image_path = image.to_str().expect("a plain path");
+        let saved = engine.docker(["save", "--output", image_path, engine.small_image()]).status();
+        assert!(saved.expect("docker runs").success());
+        assert!(
+            own.docker(engine, &["load", "--input", image_path]).status().expect("docker runs").success()
+        );
+        Some(own)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.path("docker.sock")
+    }
+
+    /// Where it listens, in the form of `DOCKER_HOST`.
+    pub(crate) fn address(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+
+    pub(crate) fn docker(&self, engine: &Engine, arguments: &[&str]) -> Command {
+        let mut command = Command::new(docker_program(engine));
+        command.env("DOCKER_HOST", self.address()).args(arguments);
+        command
+    }
+
+    /// Starts it, after it was killed.
+    pub(crate) fn start_again(&mut self) {
+        let log = std::fs::File::create(self.path("log")).expect("a new file");
+        let mut words: Vec<String> = self.before.clone();
+        words.push("dockerd".to_owned());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        for (flag, name) in [("--data-root", "data"), ("--exec-root", "exec"), ("--pidfile", "pid")] {
+            command.arg(flag).arg(self.path(name));
+        }
+        command.args(["--bridge=none", "--iptables=false", "--ip6tables=false", "-H"]).arg(self.address());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        self.daemon = Some(command.spawn().expect("dockerd is installed"));
+        let socket = self.socket();
+        wait_until(SOON, "the engine answers", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            kill_9(daemon.id());
+            let _ = daemon.wait();
+        }
+    }
+
+    /// Asks it to end, which ends its containers.
+    pub(crate) fn stop(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            let pid = Pid::from_raw(daemon.id().cast_signed()).expect("a child's id is positive");
+            let _ = kill_process(pid, Signal::TERM);
+            let _ = daemon.wait();
+        }
+    }
+}
+
+/// The client itself, and not a command that knows its own engine.
+fn docker_program(engine: &Engine) -> PathBuf {
+    let _ = engine;
+    let usual = Path::new("/usr/bin/docker");
+    if usual.exists() { usual.to_owned() } else { PathBuf::from("docker") }
+}
+
+impl Drop for PrivateEngine {
+    fn drop(&mut self) {
+        // What a killed engine has left (containerd, the containers' mounts) its next start finds and can end.
+        if self.daemon.is_none() {
+            self.start_again();
+        }
+        self.stop();
+    }
+}

@@ -1,0 +1,1 @@
+//! Services of the host, reached from a container.
