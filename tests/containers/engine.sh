@@ -64,8 +64,18 @@ find_engine() {
 	need "${ENGINE_NEEDS[@]}"
 	mkdir -m 0755 "$1"
 	start_engine "$1" && return 0
+	without_engine
+}
+
+# find_worker_image: builds it in an engine that was started for this run.
+find_worker_image() {
+	[[ -z $engine || -z ${COFFERDAM_TEST_DOCKER:-} ]] || build_worker || without_engine
+}
+
+without_engine() {
 	[[ -z ${CI:-} ]] || die "there is no container engine for the tests"
 	say "not run: the tests that need a container engine"
+	unset "${ENGINE_VARIABLES[@]}"
 }
 
 # share_engine USER: lets the ordinary user reach the engine; nobody else on this machine gets that door to root.
@@ -230,8 +240,8 @@ end_rest() {
 	for place in /proc/[0-9]*; do
 		if [[ $(readlink "$place/exe" 2>/dev/null) =~ /(containerd|containerd-shim[^/]*|conmon)$ ]] &&
 			tr '\0' '\n' 2>/dev/null <"$place/cmdline" | grep -qF "$1/"; then
-			pkill -KILL -P "${place#/proc/}" 2>/dev/null || true
-			kill -KILL "${place#/proc/}" 2>/dev/null || true
+			# shellcheck disable=SC2046 # one number a word
+			kill -KILL $(ps -o pid= --ppid "${place#/proc/}") "${place#/proc/}" 2>/dev/null || true
 		fi
 	done
 }
