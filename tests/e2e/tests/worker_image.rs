@@ -2,12 +2,27 @@
 
 use cofferdam_e2e::Engine;
 
+const DOCKERFILE: &str = include_str!("../../../deploy/worker.Dockerfile");
+const DEV: &str = include_str!("../../../dev");
+
+#[test]
+fn the_image_has_the_agents_that_the_other_tests_run() {
+    for (package, argument) in [
+        ("@anthropic-ai/claude-code", "CLAUDE_CODE"),
+        ("@openai/codex", "CODEX"),
+        ("opencode-ai", "OPENCODE"),
+    ] {
+        let pinned = format!("{package}@{}", version(argument));
+        assert!(DEV.contains(&pinned), "./dev installs another version than {pinned}");
+    }
+}
+
 #[test]
 fn the_three_agents_start_without_a_network_or_root() {
     let Some(engine) = Engine::find() else { return };
-    for (agent, version) in [("claude", "2.1.197"), ("codex", "0.166.0"), ("opencode", "1.18.33")] {
+    for (agent, argument) in [("claude", "CLAUDE_CODE"), ("codex", "CODEX"), ("opencode", "OPENCODE")] {
         let said = in_worker(&engine, &[agent, "--version"]);
-        assert!(said.contains(version), "{agent} says {said:?}");
+        assert!(said.contains(version(argument)), "{agent} says {said:?}");
     }
 }
 
@@ -35,6 +50,12 @@ fn a_build_leaves_no_caches_and_no_second_copy_of_an_agent() {
     let large =
         in_worker(&engine, &["sh", "-c", "find /usr/local -type f -size +100M | xargs -n1 basename | sort"]);
     assert_eq!(large, "claude.exe\ncodex\nopencode.exe\n");
+}
+
+/// The default of one of the Dockerfile's arguments.
+fn version(argument: &str) -> &'static str {
+    let start = format!("ARG {argument}=");
+    DOCKERFILE.lines().find_map(|line| line.strip_prefix(&*start)).expect("the argument is there")
 }
 
 /// What a command prints in a new container of the worker image.
