@@ -198,7 +198,8 @@ write_docker_wrapper() {
 	mkdir -p "$engine/docker-config"
 	cat >"$engine/docker" <<-EOT
 		#!/bin/sh
-		DOCKER_CONFIG=$engine/docker-config DOCKER_BUILDKIT=0 exec $(command -v docker) --host unix://$engine/docker.sock "\$@"
+		export DOCKER_CONFIG=$engine/docker-config DOCKER_BUILDKIT=0
+		exec $(command -v docker) --host unix://$engine/docker.sock "\$@"
 	EOT
 	chmod 0755 "$engine/docker"
 }

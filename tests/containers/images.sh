@@ -66,8 +66,8 @@ base_settings() { apt-config dump | grep -E '^Acquire::(https?::|Check-Valid-Unt
 
 npm_settings() { printf '%s' "${NPM_CONFIG_USERCONFIG:-${HOME:-/root}/.npmrc}"; }
 
-# make_small FILE: nothing but busybox, for the tests that need no agent. Its wget is left out: it crashes here, and a
-# test would take that for a wall.
+# make_small FILE: nothing but busybox, for the tests that need no agent. Beware of its
+# wget: it crashes, as its C library is static, and a test would take that for a wall. Its nc works.
 make_small() {
 	local file=$1 place root applet
 	place=$(mktemp -d)
@@ -81,7 +81,7 @@ make_small() {
 	ln -s ../bin "$root/usr/bin"
 	cp "$(find "$place/package" -path '*/bin/busybox' -type f)" "$root/bin/busybox"
 	for applet in $("$root/bin/busybox" --list); do
-		[[ $applet =~ ^(busybox|wget)$ ]] || ln -s busybox "$root/bin/$applet"
+		[[ $applet == busybox ]] || ln -s busybox "$root/bin/$applet"
 	done
 	echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
 	echo 'root:x:0:' >"$root/etc/group"
@@ -98,13 +98,14 @@ busybox_package() (
 
 # load_images: into both engines, if they do not have them from an earlier start. What earlier tests left goes.
 load_images() {
-	local name program change='CMD ["/bin/sh"]'
+	local name program image
 	for program in docker podman; do
 		"$engine/$program" ps -aq | xargs -r "$engine/$program" rm -f >/dev/null
 		"$engine/$program" volume ls -q | xargs -r "$engine/$program" volume rm -f >/dev/null
 		for name in base small; do
-			"$engine/$program" image inspect "cofferdam-test/$name:latest" >/dev/null 2>&1 ||
-				"$engine/$program" import --change "$change" "$engine_store/$name.tar" "cofferdam-test/$name:latest" >/dev/null 2>&1 ||
+			image=cofferdam-test/$name:latest
+			"$engine/$program" image inspect "$image" >/dev/null 2>&1 ||
+				"$engine/$program" import --change 'CMD ["/bin/sh"]' "$engine_store/$name.tar" "$image" >/dev/null 2>&1 ||
 				{ say "$program could not import $name.tar"; return 1; }
 		done
 	done
