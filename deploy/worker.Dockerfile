@@ -29,16 +29,14 @@ RUN set -eu; \
 # put the program of this machine in the place of their launcher, and OpenCode brings a second one for old
 # processors; Codex brings a voice that nobody hears here. An image whose agents do not start is no image.
 RUN set -eu; \
-	borrowed=; \
-	if ! command -v npm >/dev/null; then \
-		borrowed=npm; \
-		apt-get update; \
-		apt-get install -y --no-install-recommends npm; \
-	fi; \
-	npm install --global --prefix /usr/local --cache /tmp/npm --no-audit --no-fund --no-update-notifier --loglevel=error \
-		--allow-scripts=@anthropic-ai/claude-code,opencode-ai \
+	installed() { dpkg-query --show --showformat '${Package}\n' | sort; }; \
+	installed >/tmp/before; \
+	if ! command -v npm >/dev/null; then apt-get update; apt-get install -y --no-install-recommends npm; fi; \
+	npm install --global --prefix /usr/local --cache /tmp/npm --no-audit --no-fund --no-update-notifier \
+		--loglevel=error --allow-scripts=@anthropic-ai/claude-code,opencode-ai \
 		"@anthropic-ai/claude-code@$CLAUDE_CODE" "@openai/codex@$CODEX" "opencode-ai@$OPENCODE"; \
-	if [ -n "$borrowed" ]; then apt-get purge -y --auto-remove npm; fi; \
+	borrowed=$(installed | comm -13 /tmp/before -); \
+	if [ -n "$borrowed" ]; then apt-get purge -y $borrowed; fi; \
 	cd /usr/local/lib/node_modules; \
 	rm -rf @anthropic-ai/claude-code/node_modules opencode-ai/node_modules \
 		@openai/codex/node_modules/@openai/codex-*/vendor/*/codex-resources/voice; \

@@ -6,9 +6,9 @@
 # firewall rules (those that dockerd would write are the same for every dockerd, and it empties them when it
 # starts). What is slow to make is kept in the target folder: STORE/<hash of the recipe>.
 
-# shellcheck source=images.sh
+# shellcheck source=tests/containers/images.sh
 . tests/containers/images.sh
-# shellcheck source=network.sh
+# shellcheck source=tests/containers/network.sh
 . tests/containers/network.sh
 
 readonly ENGINE_NEEDS=(dockerd=docker.io containerd=containerd runc=runc docker=docker.io podman=podman
@@ -23,7 +23,6 @@ engine_all=     # the folder of all that is kept, the lock, and what is written 
 # start_engine FOLDER: starts both engines with their images, and names them to the tests. FOLDER is new, short
 # (a socket's path has 107 bytes) and open to the ordinary user. Fails where this machine has no engine to give.
 start_engine() {
-	is_root || { say "not root, so no container engine can be started"; return 1; }
 	local all=${CARGO_TARGET_DIR:-target}/containers
 	mkdir -p "$all"
 	all=$(cd "$all" && pwd)
@@ -61,19 +60,37 @@ find_engine() {
 		"$COFFERDAM_TEST_DOCKER_COMMAND" version >/dev/null 2>&1 && return 0
 		unset "${ENGINE_VARIABLES[@]}"
 	fi
-	need "${ENGINE_NEEDS[@]}"
-	mkdir -m 0755 "$1"
-	start_engine "$1" && return 0
-	[[ -z ${CI:-} ]] || die "there is no container engine for the tests"
-	say "not run: the tests that need a container engine"
+	if is_root && has apt-get; then
+		need "${ENGINE_NEEDS[@]}"
+		mkdir -m 0755 "$1"
+		start_engine "$1" && return 0
+	fi
+	without_engine "it takes root, on Debian or Ubuntu, to start one"
 }
 
-# share_engine USER: lets the ordinary user reach the engine; nobody else on this machine gets that door to root.
-# Its podman is root's: as an ordinary user it could hold no limits where control groups are of version 1.
+# find_worker_image: builds it in an engine that was started for this run.
+find_worker_image() {
+	[[ -z $engine || -z ${COFFERDAM_TEST_DOCKER:-} ]] || build_worker || without_engine "the worker image was not built"
+}
+
+# without_engine WHY: goes on without, but not in CI.
+without_engine() {
+	[[ -z ${CI:-} ]] || die "no container engine for the tests: $1"
+	say "not run: the tests that need a container engine; $1"
+	unset "${ENGINE_VARIABLES[@]}"
+}
+
+# share_engine USER: lets the ordinary user reach our engine; nobody else on this machine gets that door to root.
+# Its podman is root's: an ordinary user's holds no limits where control groups are of version 1.
 share_engine() {
-	[[ -n $engine ]] || return 0
-	chgrp "$1" "$engine/docker.sock"
-	chmod 0660 "$engine/docker.sock"
+	local socket=${COFFERDAM_TEST_DOCKER:-}
+	[[ -n $socket ]] || return 0
+	socket=${socket#unix://}
+	if [[ -f ${socket%/*}/dockerd.pid && -f ${socket%/*}/network ]]; then
+		chgrp "$1" "$socket"
+		chmod 0660 "$socket"
+	fi
+	"${AS_USER[@]}" "$COFFERDAM_TEST_DOCKER_COMMAND" version >/dev/null 2>&1 || without_engine "$1 cannot reach $socket"
 }
 
 # stop_engine: ends the engine and what runs in it, and takes away every trace but the store. Says no if
@@ -87,8 +104,13 @@ stop_engine() {
 	[[ -z $engine_pid ]] || end_process "$engine_pid"
 	end_rest "$engine"
 	lower_network
-	unmount_below "$engine" && unmount_below "$engine_store" || { say "$engine could not be unmounted"; return 1; }
+	if ! unmount_below "$engine" || ! unmount_below "$engine_store"; then
+		say "$engine could not be unmounted"
+		return 1
+	fi
 	rm -rf "$engine" "${engine_store%/*}/folder"
+	# What a ./dev that was killed had around it.
+	rmdir "${engine%/*}" 2>/dev/null || true
 	engine='' engine_pid=''
 }
 
@@ -96,7 +118,7 @@ stop_engine() {
 engine_command() {
 	local all=${CARGO_TARGET_DIR:-target}/containers name
 	if [[ ${1:-} == stop ]]; then
-		[[ -f $all/dev.pid ]] && kill "$(<"$all/dev.pid")" 2>/dev/null || die "no ./dev engine runs here"
+		if [[ ! -f $all/dev.pid ]] || ! kill "$(<"$all/dev.pid")" 2>/dev/null; then die "no ./dev engine runs here"; fi
 		while [[ -f $all/dev.pid ]] && kill -0 "$(<"$all/dev.pid")" 2>/dev/null; do sleep 0.1; done
 		return 0
 	fi
@@ -176,7 +198,8 @@ write_docker_wrapper() {
 	mkdir -p "$engine/docker-config"
 	cat >"$engine/docker" <<-EOT
 		#!/bin/sh
-		DOCKER_CONFIG=$engine/docker-config DOCKER_BUILDKIT=0 exec $(command -v docker) --host unix://$engine/docker.sock "\$@"
+		export DOCKER_CONFIG=$engine/docker-config DOCKER_BUILDKIT=0
+		exec $(command -v docker) --host unix://$engine/docker.sock "\$@"
 	EOT
 	chmod 0755 "$engine/docker"
 }
@@ -230,8 +253,8 @@ end_rest() {
 	for place in /proc/[0-9]*; do
 		if [[ $(readlink "$place/exe" 2>/dev/null) =~ /(containerd|containerd-shim[^/]*|conmon)$ ]] &&
 			tr '\0' '\n' 2>/dev/null <"$place/cmdline" | grep -qF "$1/"; then
-			pkill -KILL -P "${place#/proc/}" 2>/dev/null || true
-			kill -KILL "${place#/proc/}" 2>/dev/null || true
+			# shellcheck disable=SC2046 # one number a word
+			kill -KILL $(ps -o pid= --ppid "${place#/proc/}") "${place#/proc/}" 2>/dev/null || true
 		fi
 	done
 }

@@ -17,10 +17,10 @@ make_images() {
 	find "$all" -mindepth 1 -maxdepth 1 -type d -exec rm -rf {} +
 	partial=$(mktemp -d "$all/partial.XXXXXX")
 	chmod 0755 "$partial"
-	make_base "$partial/base.tar" >"$all/make.log" 2>&1 && make_small "$partial/small.tar" >>"$all/make.log" 2>&1 || {
+	if ! { make_base "$partial/base.tar" && make_small "$partial/small.tar"; } >"$all/make.log" 2>&1; then
 		tail -n 20 "$all/make.log" >&2
 		return 1
-	}
+	fi
 	# The files hold this machine's registry settings.
 	chmod 0600 "$partial"/*.tar
 	mv -T "$partial" "$all/$images_hash"
@@ -48,7 +48,7 @@ make_base() {
 		--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
 		--customize-hook='tar -C / -c --ignore-failed-read usr/local/share/ca-certificates 2>/dev/null | tar -C "$1" -x' \
 		--customize-hook='chroot "$1" update-ca-certificates' \
-		--customize-hook="upload $settings/.npmrc /root/.npmrc" \
+		--customize-hook="upload $settings/.npmrc /root/.npmrc" --customize-hook='chmod 0600 "$1/root/.npmrc"' \
 		"$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")" "$file" $(apt_sources) || { rm -rf "$settings"; return 1; }
 	rm -rf "$settings"
 }
@@ -66,8 +66,8 @@ base_settings() { apt-config dump | grep -E '^Acquire::(https?::|Check-Valid-Unt
 
 npm_settings() { printf '%s' "${NPM_CONFIG_USERCONFIG:-${HOME:-/root}/.npmrc}"; }
 
-# make_small FILE: nothing but busybox, for the tests that need no agent. Its wget is left out: it crashes here, and a
-# test would take that for a wall.
+# make_small FILE: nothing but busybox, for the tests that need no agent. Beware of its
+# wget: it crashes, as its C library is static, and a test would take that for a wall. Its nc works.
 make_small() {
 	local file=$1 place root applet
 	place=$(mktemp -d)
@@ -81,7 +81,7 @@ make_small() {
 	ln -s ../bin "$root/usr/bin"
 	cp "$(find "$place/package" -path '*/bin/busybox' -type f)" "$root/bin/busybox"
 	for applet in $("$root/bin/busybox" --list); do
-		[[ $applet =~ ^(busybox|wget)$ ]] || ln -s busybox "$root/bin/$applet"
+		[[ $applet == busybox ]] || ln -s busybox "$root/bin/$applet"
 	done
 	echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
 	echo 'root:x:0:' >"$root/etc/group"
@@ -98,14 +98,15 @@ busybox_package() (
 
 # load_images: into both engines, if they do not have them from an earlier start. What earlier tests left goes.
 load_images() {
-	local name program change='CMD ["/bin/sh"]'
+	local name program image
 	for program in docker podman; do
 		"$engine/$program" ps -aq | xargs -r "$engine/$program" rm -f >/dev/null
 		"$engine/$program" volume ls -q | xargs -r "$engine/$program" volume rm -f >/dev/null
 		for name in base small; do
-			"$engine/$program" image inspect "cofferdam-test/$name:latest" >/dev/null 2>&1 ||
-				"$engine/$program" import --change "$change" "$engine_store/$name.tar" "cofferdam-test/$name:latest" >/dev/null ||
-				return 1
+			image=cofferdam-test/$name:latest
+			"$engine/$program" image inspect "$image" >/dev/null 2>&1 ||
+				"$engine/$program" import --change 'CMD ["/bin/sh"]' "$engine_store/$name.tar" "$image" >/dev/null 2>&1 ||
+				{ say "$program could not import $name.tar"; return 1; }
 		done
 	done
 }
@@ -113,8 +114,8 @@ load_images() {
 # build_worker: the worker image from the base, and a copy for podman. Unchanged steps come from the engine's cache.
 build_worker() {
 	local id
-	"$engine/docker" build --quiet --network host --build-arg BASE="$IMAGE_BASE" --tag "$IMAGE_WORKER" \
-		- <deploy/worker.Dockerfile >/dev/null || return 1
+	"$engine/docker" build --network host --build-arg BASE="$IMAGE_BASE" --tag "$IMAGE_WORKER" \
+		- <deploy/worker.Dockerfile >"$engine/build.log" 2>&1 || { tail -n 20 "$engine/build.log" >&2; return 1; }
 	"$engine/docker" image prune --force >/dev/null
 	id=$("$engine/docker" image inspect --format '{{.Id}}' "$IMAGE_WORKER")
 	[[ $("$engine/podman" image inspect --format 'sha256:{{.Id}}' "$IMAGE_WORKER" 2>/dev/null) != "$id" ]] || return 0
