@@ -6,7 +6,7 @@ use std::time::Duration;
 use cofferdam_core::{Mode, Network, RunId};
 use cofferdam_e2e::processes::{kill_9, wait_until, with_role};
 use cofferdam_e2e::{DetachedNode, Engine, Fixture, Marks, Queue, Record, node_id};
-use cofferdam_scripted_model::{Answer, Kind, Script, ScriptedModel};
+use cofferdam_scripted_model::{Answer, Script, ScriptedModel};
 use serde_json::json;
 
 use crate::stage::KEY;
@@ -23,7 +23,9 @@ fn work() -> String {
                 x-api-key: none\\r\\nConnection: close\\r\\n";
     let length = body.len();
     format!(
-        "ask() {{ printf '{head}Content-Length: {length}\\r\\n\\r\\n{body}' | nc 127.0.0.1 3128 > /tmp/answer; \
+        // What is written to stays open until the answer is there: a broker takes its end for that of the caller.
+        "ask() {{ mkfifo /tmp/ask; nc 127.0.0.1 3128 < /tmp/ask > /tmp/answer & exec 3> /tmp/ask; \
+         printf '{head}Content-Length: {length}\\r\\n\\r\\n{body}' >&3; wait $!; exec 3>&-; rm /tmp/ask; \
          grep -q ' 200 OK' /tmp/answer || echo no answer; }}; ask; echo more >> README.md; \
          i=1; while [ $i -le 10 ]; do echo line $i; sleep 0.1; i=$((i+1)); done; ask"
     )
@@ -87,8 +89,7 @@ impl Stage {
     }
 
     fn model_was_asked_twice(&self) {
-        let calls = self.model.requests().iter().filter(|request| request.kind == Kind::Call).count();
-        assert_eq!(calls, 2, "no request was repeated");
+        assert_eq!(self.model.requests().len(), 2, "no request was repeated");
     }
 }
 
