@@ -5,6 +5,7 @@
 
 mod agent;
 mod broker;
+mod docker;
 mod start;
 mod stats;
 mod table;
@@ -29,6 +30,8 @@ enum Bench {
     Agent(agent::AgentArgs),
     /// What the way through the broker costs.
     Broker(broker::BrokerArgs),
+    /// What a whole attempt in a container costs, against `docker run`.
+    Docker(docker::DockerArgs),
 }
 
 /// What `start` is told.
@@ -53,5 +56,6 @@ fn main() -> anyhow::Result<ExitCode> {
         Bench::Start(args) => start::run(&args),
         Bench::Agent(args) => agent::run(&args),
         Bench::Broker(args) => broker::run(&args),
+        Bench::Docker(args) => docker::run(&args),
     }
 }
