@@ -84,7 +84,8 @@ pub(super) async fn check(backend: &DockerBackend, node: &NodeId) -> Vec<Finding
     findings
 }
 
-/// Everything up to the trial, and the agents in the image. An error is the finding after which there is nothing more to ask.
+/// Everything up to the trial, and the agents in the image. An error is the finding after which there is nothing more
+/// to ask.
 async fn look(
     backend: &DockerBackend,
     policy: &Policy,
