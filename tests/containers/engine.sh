@@ -124,7 +124,9 @@ engine_command() {
 	fi
 	[[ $# -eq 0 ]] || die "type: ./dev engine, or ./dev engine stop"
 	is_root || die "the engine needs root; type: sudo ./dev engine"
-	need "${ENGINE_NEEDS[@]}"
+	need "${BUILD_NEEDS[@]}" "${ENGINE_NEEDS[@]}"
+	need_rust
+	cargo build -p cofferdam --features cofferdam/failpoints
 	scratch=$(mktemp -d "${TMPDIR:-/tmp}/cofferdam-engine.XXXXXX")
 	chmod 0755 "$scratch"
 	trap 'clean_up; rm -f "$engine_all/exports" "$engine_all/dev.pid"' EXIT

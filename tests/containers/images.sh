@@ -111,12 +111,17 @@ load_images() {
 	done
 }
 
-# build_worker: the worker image from the base, and a copy for podman. Unchanged steps come from the engine's cache.
+# build_worker: the worker image from the base, made by the command that people make theirs with, and a copy for
+# podman. Unchanged steps come from the engine's cache.
 build_worker() {
-	local id
-	"$engine/docker" build --network host --build-arg BASE="$IMAGE_BASE" --tag "$IMAGE_WORKER" \
-		- <deploy/worker.Dockerfile >"$engine/build.log" 2>&1 || { tail -n 20 "$engine/build.log" >&2; return 1; }
-	"$engine/docker" image prune --force >/dev/null
+	local id home
+	home=$(mktemp -d "$engine/home.XXXXXX")
+	DOCKER_HOST=unix://$engine/docker.sock COFFERDAM_HOME=$home "$target_folder/debug/cofferdam" sandbox build-image \
+		--base "$IMAGE_BASE" --network host --tag "$IMAGE_WORKER" >"$engine/build.log" 2>&1 ||
+		{ tail -n 20 "$engine/build.log" >&2; return 1; }
+	rm -rf "$home"
+	# What the agents were installed in stays, or the next build would download them again.
+	"$engine/docker" image prune --force --filter 'label!=dev.cofferdam.image=agents' >/dev/null
 	id=$("$engine/docker" image inspect --format '{{.Id}}' "$IMAGE_WORKER")
 	[[ $("$engine/podman" image inspect --format 'sha256:{{.Id}}' "$IMAGE_WORKER" 2>/dev/null) != "$id" ]] || return 0
 	"$engine/docker" save "$IMAGE_WORKER" | "$engine/podman" load --quiet >/dev/null || return 1

@@ -318,6 +318,12 @@ impl Finding {
         Self { name, status: Status::Ok, detail: detail.into(), remedy: None }
     }
 
+    /// No run would start.
+    #[must_use]
+    pub fn missing(name: &'static str, refusal: &Refusal) -> Self {
+        Self::new(name, Status::Missing, &refusal.problem, &refusal.remedy)
+    }
+
     /// Nothing is known, and that is said.
     #[must_use]
     pub fn unknown(name: &'static str, detail: impl Into<String>) -> Self {

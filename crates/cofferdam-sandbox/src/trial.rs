@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cofferdam_core::{
-    AgentSetup, AttemptRef, FromWorker, InsideSeal, Job, LimitsRule, NodeId, Policy, RunId, SandboxId, Seal,
-    ToWorker, WorkerExited, inside, with_causes, worker_line,
+    AgentSetup, AttemptRef, ContainerPolicy, FromWorker, InsideSeal, Job, LimitsRule, NodeId, Policy, RunId,
+    SandboxId, Seal, ToWorker, WorkerExited, inside, with_causes, worker_line,
 };
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 use crate::backend::{
-    Attachment, Backend, CreateError, OpenError, Process, Refusal, Sandbox, SandboxSpec, Workspace,
+    Attachment, Backend, CreateError, Finding, OpenError, Process, Refusal, Sandbox, SandboxSpec, Status,
+    Workspace,
 };
 use crate::remove::remove_tree;
 
@@ -30,10 +31,44 @@ pub(crate) struct Trial {
     pub(crate) seal: Result<Seal, Refusal>,
 }
 
+impl Trial {
+    /// The finding `sandbox`.
+    pub(crate) fn sandbox(&self) -> Finding {
+        match &self.seal {
+            Ok(seal) => {
+                let read_only = seal.inside.mounts.iter().filter(|mount| mount.read_only).count();
+                Finding::ok(
+                    "sandbox",
+                    format!("a trial came up and was measured: sealed, {read_only} mounts read-only"),
+                )
+            }
+            Err(refusal) => Finding::missing("sandbox", refusal),
+        }
+    }
+
+    /// The finding `overlay`, with what to type if there is none.
+    pub(crate) fn overlay(&self, remedy: &str) -> Finding {
+        match &self.overlay {
+            Some(Ok(())) => Finding::ok("overlay", "a workspace can be a layer above the repository"),
+            Some(Err(why)) => {
+                let detail = format!("workspaces are copied, which takes time and space: {why}");
+                Finding::new("overlay", Status::Weak, &detail, remedy)
+            }
+            None => Finding::unknown("overlay", "no sandbox came up to try it in"),
+        }
+    }
+}
+
 /// Makes, measures and removes a sandbox of this backend, below its state folder.
-pub(crate) async fn trial(backend: &dyn Backend, state: &Path, node: &NodeId) -> Trial {
+pub(crate) async fn trial(
+    backend: &dyn Backend,
+    state: &Path,
+    node: &NodeId,
+    container: ContainerPolicy,
+) -> Trial {
     let policy = Policy {
         mode: backend.mode(),
+        container,
         limits_rule: LimitsRule::BestEffort,
         timeout_ms: 60_000,
         ..Policy::default()

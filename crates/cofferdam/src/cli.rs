@@ -24,7 +24,7 @@ pub(crate) enum Command {
     /// Look at runs, cancel and remove them
     #[command(subcommand)]
     Runs(RunsCommand),
-    /// Look at what this machine can enforce
+    /// Look at what this machine can enforce, and build the image of containers
     #[command(subcommand)]
     Sandbox(SandboxCommand),
     Demo(DemoArgs),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cofferdam_broker::{Bounds, Broker, Secrets};
-use cofferdam_core::{EngineAddress, NodeId, Settings, with_causes};
+use cofferdam_core::{ContainerPolicy, DockerSettings, EngineAddress, NodeId, Settings, with_causes};
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
@@ -98,7 +98,7 @@ fn lookup(caller: &Caller) -> EnvLookup {
 }
 
 /// Where the engine is. A value that cannot be read is told to whoever wants a container, and to nobody else.
-fn engine_address(caller: &Caller, settings: &Settings) -> Result<EngineAddress, Refusal> {
+pub(crate) fn engine_address(caller: &Caller, settings: &Settings) -> Result<EngineAddress, Refusal> {
     let set = settings::docker(caller, settings).map_err(|failure| Refusal {
         problem: failure.message().to_owned(),
         remedy: "correct it, or use --mode native".to_owned(),
@@ -110,6 +110,7 @@ fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Resul
     let state = home.root().to_owned();
     let binary = std::env::current_exe()?;
     let engine = engine_address(caller, settings);
+    let container = settings::docker(caller, settings).map(container_of).unwrap_or_default();
     let caller = describe(caller);
     let native = native::Options {
         state: state.clone(),
@@ -128,9 +129,19 @@ fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Resul
     };
     Ok(vec![
         Arc::new(native::NativeBackend::new(native)),
-        Arc::new(docker::DockerBackend::new(docker)),
+        Arc::new(docker::DockerBackend::new(docker).with_container(container)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ])
+}
+
+/// What a container is made of if a run says nothing else.
+fn container_of(docker: DockerSettings) -> ContainerPolicy {
+    ContainerPolicy {
+        image: docker.image,
+        network: docker.network,
+        runtime: docker.runtime,
+        ..ContainerPolicy::default()
+    }
 }
 
 /// What a test leaves out, to show that it would be missed.

@@ -44,6 +44,19 @@ pub(crate) fn cancel_on_signals(notices: Notices) -> io::Result<watch::Receiver<
     Ok(receiver)
 }
 
+/// Ends when somebody asks this process to end.
+pub(crate) async fn asked_to_end() -> io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hang_up.recv() => {}
+    }
+    Ok(())
+}
+
 /// The first Ctrl-C asks, the second kills. A service manager that asks twice has not asked to kill: it has
 /// a signal of its own for that.
 fn after(before: Cancel, asked: Asked) -> Cancel {

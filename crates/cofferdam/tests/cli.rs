@@ -57,7 +57,7 @@ fn help_names_every_command() {
       run          Run a coding agent, or any program, on a repository in a sandbox and print what it
                    changed as a diff
       runs         Look at runs, cancel and remove them
-      sandbox      Look at what this machine can enforce
+      sandbox      Look at what this machine can enforce, and build the image of containers
       demo         Show on a sample repository what a sealed run holds
       completions  Print the completions of your shell
       help         Print this message or the help of the given subcommand(s)
@@ -77,8 +77,9 @@ fn help_of_doctor_says_what_its_exit_code_means() {
     Usage: cofferdam sandbox doctor [OPTIONS]
 
     Options:
-          --json  Print one JSON object
-      -h, --help  Print help
+          --mode <native|docker|apple>  Which sandbox to try [default: native]
+          --json                        Print one JSON object
+      -h, --help                        Print help
 
     Exit codes:
        0  a run would start
@@ -114,8 +115,10 @@ fn help_of_run_names_every_flag_and_exit_code() {
               Start with an empty workspace
           --ref <REF>
               Branch, tag or commit to work on, instead of the files as they are now
-          --mode <native|host>
-              `native` seals the program off; `host` does NOT [default: native]
+          --mode <native|docker|apple|host>
+              `native`, `docker` and `apple` seal the program off; `host` does NOT [default: native]
+          --image <IMAGE>
+              The container's image [default: cofferdam/worker:latest, or what the settings say]
           --network <sealed|none|open>
               What it can reach [default: sealed for agents, none for programs, open with --mode host]
           --allow <HOST:PORT|SET>
@@ -242,8 +245,8 @@ fn bad_values_say_what_to_type() {
     hint: type a number, such as `--max-attempts 2`
     exit 2
     ");
-    insta::assert_snapshot!(place.says(&["run", "--mode", "docker", "--", "true"]), @r"
-    error: unknown mode `docker` (use `native` or `host`)
+    insta::assert_snapshot!(place.says(&["run", "--mode", "dcoker", "--", "true"]), @r"
+    error: unknown mode `dcoker` (use `native`, `docker`, `apple` or `host`)
     hint: type `--mode native`
     exit 2
     ");

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cofferdam_e2e::{Finished, Fixture, binary};
+use cofferdam_e2e::{Engine, Finished, Fixture, binary};
 use serde_json::{Value, json};
 
 /// The finding with this name.
@@ -162,4 +162,94 @@ fn the_real_agents_are_named_with_their_versions() {
         assert_eq!(finding(&said, name)["status"], "ok", "{}", finding(&said, name));
     }
     assert_eq!(said.json()["would_start"]["agents"], json!(["claude_code", "codex", "opencode"]));
+}
+
+fn docker_doctor(fixture: &Fixture) -> Finished {
+    fixture.cofferdam(["sandbox", "doctor", "--mode", "docker", "--json"])
+}
+
+#[test]
+fn without_an_engine_containers_would_not_start_and_native_runs_would() {
+    let mut fixture = Fixture::new();
+    let socket = fixture.path("no.sock");
+    fixture.set_env("DOCKER_HOST", &format!("unix://{}", socket.display()));
+    let said = docker_doctor(&fixture);
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    let engine = finding(&said, "engine");
+    assert_eq!(engine["status"], "missing");
+    assert!(engine["detail"].as_str().is_some_and(|text| text.contains("no.sock")), "{engine}");
+    assert!(
+        engine["remedy"].as_str().is_some_and(|text| text.contains("systemctl start docker")),
+        "{engine}"
+    );
+    assert_eq!(finding(&said, "sandbox")["status"], "unknown");
+    let native = doctor(&fixture);
+    assert_eq!(native.code, Some(0), "{}", native.stderr);
+    assert_eq!(finding(&native, "docker")["status"], "weak");
+}
+
+#[test]
+fn an_image_that_is_missing_is_named_with_what_to_type() {
+    let Some(engine) = Engine::find() else { return };
+    let mut fixture = Fixture::new();
+    fixture.set_env("DOCKER_HOST", engine.address());
+    fixture.set_env("SANDBOX_DOCKER_IMAGE", "cofferdam-e2e/nowhere:1");
+    let said = docker_doctor(&fixture);
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    assert_eq!(finding(&said, "engine")["status"], "ok");
+    assert_eq!(finding(&said, "limits")["status"], "ok");
+    let image = finding(&said, "image");
+    assert_eq!(image["status"], "missing");
+    let remedy = image["remedy"].as_str().unwrap_or_default();
+    assert!(remedy.contains("cofferdam sandbox build-image --tag cofferdam-e2e/nowhere:1"), "{image}");
+    assert_eq!(finding(&said, "sandbox")["status"], "unknown");
+}
+
+#[test]
+fn where_a_container_starts_it_says_so_with_the_agents_of_the_image() {
+    let Some(engine) = Engine::find() else { return };
+    let mut fixture = Fixture::new();
+    fixture.set_env("DOCKER_HOST", engine.address());
+    fixture.set_env("SANDBOX_DOCKER_IMAGE", engine.worker_image());
+    fixture.set_env("ANTHROPIC_API_KEY", "sk-placeholder");
+    fixture.set_env("OPENAI_API_KEY", "sk-placeholder");
+    let said = docker_doctor(&fixture);
+    assert_eq!(said.code, Some(0), "{:#}", said.json());
+    assert_eq!(said.json()["mode"], "docker");
+    assert_eq!(said.json()["would_start"]["agents"], json!(["claude_code", "codex", "opencode"]));
+    for name in ["engine", "engine_users", "limits", "runtime", "image", "worker_binary", "socket", "sandbox"]
+    {
+        assert_eq!(finding(&said, name)["status"], "ok", "{name}");
+    }
+    for (name, version) in [("claude_code", "2."), ("codex", "0."), ("opencode", "1.")] {
+        let found = finding(&said, name);
+        assert!(found["detail"].as_str().is_some_and(|text| text.contains(version)), "{found}");
+    }
+    assert_eq!(finding(&doctor(&fixture), "docker")["status"], "ok");
+    let own = fs::read_to_string(fixture.state().join("id")).expect("the state folder has a number");
+    let filter = format!("label=dev.cofferdam.state={own}");
+    let left =
+        engine.docker(["ps", "--all", "--quiet", "--filter", &filter]).output().expect("docker starts");
+    assert!(left.stdout.is_empty(), "{}", String::from_utf8_lossy(&left.stdout));
+}
+
+#[test]
+fn an_image_without_agents_runs_commands_and_no_prompts() {
+    let Some(engine) = Engine::find() else { return };
+    let mut fixture = Fixture::new();
+    fixture.set_env("DOCKER_HOST", engine.address());
+    fixture.set_env("SANDBOX_DOCKER_IMAGE", engine.small_image());
+    fixture.set_env("ANTHROPIC_API_KEY", "sk-placeholder");
+    let said = docker_doctor(&fixture);
+    assert_eq!(said.json()["would_start"], json!({ "command": true, "agents": [] }), "{:#}", said.json());
+    assert_eq!(finding(&said, "claude_code")["remedy"], "cofferdam sandbox build-image");
+}
+
+#[test]
+fn a_mode_that_has_no_walls_or_is_unknown_is_a_usage_error() {
+    for (mode, said) in [("host", "no walls"), ("dcoker", "unknown mode `dcoker`")] {
+        let ended = Fixture::new().cofferdam(["sandbox", "doctor", "--mode", mode]);
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.stderr.contains(said) && ended.stderr.contains("--mode docker"), "{}", ended.stderr);
+    }
 }

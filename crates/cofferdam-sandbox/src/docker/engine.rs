@@ -100,6 +100,7 @@ fn status_of(error: &Error) -> Option<u16> {
 pub(crate) fn message_of(error: &Error) -> String {
     match error {
         Error::DockerResponseServerError { message, .. } => message.trim().to_owned(),
+        Error::DockerStreamError { error } => error.trim().to_owned(),
         other => with_causes(other),
     }
 }

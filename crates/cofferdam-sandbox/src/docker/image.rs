@@ -15,8 +15,12 @@ pub(crate) struct Image {
     pub(crate) env: Vec<String>,
     /// Folders that it declares as volumes.
     pub(crate) volumes: Vec<String>,
+    /// The system that it is for, in the engine's words.
+    pub(crate) os: String,
     /// The processor that it is for, in the engine's words.
     pub(crate) architecture: String,
+    /// How large it is.
+    pub(crate) bytes: u64,
 }
 
 impl Image {
@@ -37,7 +41,9 @@ impl Image {
             id: found.id.unwrap_or_default(),
             env: config.env.unwrap_or_default(),
             volumes: config.volumes.unwrap_or_default(),
+            os: found.os.unwrap_or_default(),
             architecture: found.architecture.unwrap_or_default(),
+            bytes: found.size.and_then(|size| size.try_into().ok()).unwrap_or_default(),
         })
     }
 }

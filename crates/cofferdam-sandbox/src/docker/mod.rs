@@ -4,13 +4,18 @@
 //! everywhere. What an engine cannot hold, `validate` refuses.
 
 mod body;
+mod build;
+mod check;
 mod create;
 mod engine;
 mod image;
+mod image_binary;
+mod layers;
 mod log;
 mod plan;
 mod sandbox;
 mod socket_trial;
+mod throwaway;
 mod validate;
 mod watcher;
 
@@ -23,7 +28,9 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use bollard::Docker;
 use bollard::query_parameters::{KillContainerOptions, ListContainersOptions};
-use cofferdam_core::{EngineAddress, ImageReference, Mode, NodeId, Policy, SandboxId, WallPlan, inside};
+use cofferdam_core::{
+    ContainerPolicy, EngineAddress, ImageReference, Mode, NodeId, Policy, SandboxId, WallPlan, inside,
+};
 
 use crate::backend::{
     Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
@@ -32,8 +39,11 @@ use crate::backend::{
 use crate::container::Identity;
 use crate::folder::{Folder, Record};
 use crate::native;
+pub use build::{Build, BuildError, BuildProgress, Built, DOCKERFILE, PROXY_VARIABLES, build};
+pub use check::engine_finding;
 use engine::Engine;
 use image::Image;
+pub use layers::Layer;
 use plan::{ContainerPlan, label};
 use sandbox::DockerSandbox;
 pub use socket_trial::try_socket_main;
@@ -59,6 +69,8 @@ pub struct Options {
 pub struct DockerBackend {
     options: Options,
     engine: Result<Engine, Refusal>,
+    /// What containers are made of where nobody has a policy: for [`Backend::check`].
+    container: ContainerPolicy,
     /// What was found out about images, by name: an attempt asks several times.
     images: Mutex<BTreeMap<ImageReference, Image>>,
 }
@@ -68,7 +80,14 @@ impl DockerBackend {
     #[must_use]
     pub fn new(options: Options) -> Self {
         let engine = options.engine.clone().and_then(|address| Engine::at_address(&address));
-        Self { options, engine, images: Mutex::default() }
+        Self { options, engine, container: ContainerPolicy::default(), images: Mutex::default() }
+    }
+
+    /// The same, with the settings that [`Backend::check`] is to look at.
+    #[must_use]
+    pub fn with_container(mut self, container: ContainerPolicy) -> Self {
+        self.container = container;
+        self
     }
 
     fn engine(&self) -> Result<&Engine, Refusal> {
@@ -113,12 +132,15 @@ impl DockerBackend {
     }
 
     /// Our binary on the host, if it runs in this image.
-    fn mounted_binary(&self, _image: &Image) -> Option<&Path> {
-        Some(&self.options.binary)
+    fn mounted_binary(&self, image: &Image) -> Option<&Path> {
+        let runs = image_binary::runs_here(image) && !self.is_without("mounted_binary");
+        runs.then_some(self.options.binary.as_path())
     }
 
-    fn worker_command(&self, _image: &Image) -> Vec<String> {
-        vec![inside::BINARY.to_owned(), "worker".to_owned()]
+    fn worker_command(&self, image: &Image) -> Vec<String> {
+        let mounted = self.mounted_binary(image).is_some();
+        let program = if mounted { inside::BINARY } else { image_binary::IN_IMAGE };
+        vec![program.to_owned(), "worker".to_owned()]
     }
 
     fn is_without(&self, wall: &str) -> bool {
@@ -166,7 +188,7 @@ impl Backend for DockerBackend {
     }
 
     async fn check(&self, node: &NodeId) -> Vec<Finding> {
-        validate::check(self, node).await
+        check::check(self, node).await
     }
 
     async fn validate(&self, policy: &Policy) -> Result<(), Refusal> {

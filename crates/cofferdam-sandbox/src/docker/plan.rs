@@ -50,6 +50,8 @@ pub(crate) mod label {
     pub(crate) const RUN: &str = "dev.cofferdam.run";
     /// The number of the attempt.
     pub(crate) const ATTEMPT: &str = "dev.cofferdam.attempt";
+    /// What a container was asked that is no sandbox.
+    pub(crate) const TRIAL: &str = "dev.cofferdam.trial";
     /// The node that made it.
     pub(crate) const NODE: &str = "dev.cofferdam.node";
 }

@@ -4,7 +4,6 @@
 //! a kernel of its own shows the file and not who listens behind it. Nobody can be asked; so it is tried, once for
 //! each engine and runtime.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -15,19 +14,14 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::models::SystemInfo;
-use bollard::query_parameters::{CreateContainerOptions, WaitContainerOptions};
-use cofferdam_core::{Network, Policy, gateway, inside};
-use futures_util::StreamExt;
+use cofferdam_core::{Policy, gateway, inside};
 use tokio::io::AsyncWriteExt;
 
 use super::DockerBackend;
-use super::body::{Parts, body};
-use super::engine::message_of;
 use super::image::Image;
-use super::plan::label;
-use super::sandbox::remove_container;
+use super::throwaway::{Question, ask};
 use crate::backend::Refusal;
-use crate::container::{Bound, Identity};
+use crate::container::Bound;
 use crate::remove::remove_tree;
 
 /// A container that takes longer is stuck.
@@ -48,9 +42,9 @@ pub(super) async fn try_socket(
         return Ok(());
     }
     let place = tempdir(&backend.options.state).map_err(|error| failed(&error.to_string()))?;
-    let tried = tokio::time::timeout(DEADLINE, trial(backend, docker, policy, image, &place)).await;
+    let tried = trial(backend, docker, policy, image, &place).await;
     let _ = remove_tree(&place);
-    match tried.unwrap_or_else(|_| Err(format!("it took longer than {} s", DEADLINE.as_secs()))) {
+    match tried {
         Ok(()) => {
             let _ = known.parent().map(fs::create_dir_all);
             let _ = fs::write(&known, "");
@@ -132,35 +126,21 @@ async fn trial(
         .map_err(|error| error.to_string())?;
     listener.set_nonblocking(true).map_err(|error| error.to_string())?;
     let listener = tokio::net::UnixListener::from_std(listener).map_err(|error| error.to_string())?;
-    let name = format!("cofferdam-{}", place.file_name().unwrap_or_default().to_string_lossy());
-    let policy = Policy { network: Network::None, ..policy.clone() };
     let mut bounds = vec![Bound::read_only(place, inside::EGRESS)];
     bounds.extend(backend.mounted_binary(image).map(|binary| Bound::read_only(binary, inside::BINARY)));
     let mut command = backend.worker_command(image);
     command.truncate(1);
     command.extend(["try-socket".to_owned(), format!("{}/{}", inside::EGRESS, gateway::SOCKET)]);
-    let parts = Parts {
-        policy: &policy,
-        image,
-        who: Identity { uid: inside::UID, gid: inside::UID, ids: None },
-        labels: HashMap::from([(
-            label::STATE.to_owned(),
-            backend.state_id().map_err(|error| error.to_string())?,
-        )]),
-        command,
-        bounds,
-        memories: Vec::new(),
-        volumes: Vec::new(),
-        stdin: false,
+    let question =
+        Question { name: "socket", policy, image, command, bounds, memories: Vec::new(), deadline: DEADLINE };
+    let answer = tokio::select! {
+        answer = ask(backend, docker, question) => answer?,
+        error = serve(&listener) => return Err(error.to_string()),
     };
-    let options = CreateContainerOptions { name: Some(name.clone()), ..CreateContainerOptions::default() };
-    docker.create_container(Some(options), body(parts)).await.map_err(|error| message_of(&error))?;
-    let ended = tokio::select! {
-        ended = run(docker, &name) => ended,
-        error = serve(&listener) => Err(error.to_string()),
-    };
-    let removed = remove_container(docker, &name).await.map_err(|error| message_of(&error));
-    ended.and(removed)
+    match answer.code {
+        0 => Ok(()),
+        _ => Err("it sees the socket, and nobody behind it".to_owned()),
+    }
 }
 
 /// Says the word to whoever comes.
@@ -173,21 +153,5 @@ async fn serve(listener: &tokio::net::UnixListener) -> io::Error {
             }
             Err(error) => return error,
         }
-    }
-}
-
-async fn run(docker: &Docker, name: &str) -> Result<(), String> {
-    let options = WaitContainerOptions { condition: "next-exit".to_owned() };
-    let mut waiting = Box::pin(docker.wait_container(name, Some(options)));
-    let start = docker.start_container(name, None);
-    let (started, ended) = tokio::join!(start, waiting.next());
-    started.map_err(|error| message_of(&error))?;
-    match ended {
-        Some(Ok(_)) => Ok(()),
-        Some(Err(bollard::errors::Error::DockerContainerWaitError { .. })) => {
-            Err("it sees the socket, and nobody behind it".to_owned())
-        }
-        Some(Err(error)) => Err(message_of(&error)),
-        None => Err("the engine did not say how the trial ended".to_owned()),
     }
 }

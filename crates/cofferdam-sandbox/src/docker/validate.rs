@@ -4,11 +4,11 @@ use std::path::Path;
 
 use bollard::Docker;
 use bollard::models::SystemInfo;
-use cofferdam_core::{Network, NodeId, Policy};
+use cofferdam_core::{Network, Policy};
 
 use super::engine::{is_missing, message_of};
-use super::{DockerBackend, socket_trial};
-use crate::backend::{Finding, Refusal};
+use super::{DockerBackend, image_binary, socket_trial};
+use crate::backend::Refusal;
 
 /// Refuses what the engine cannot hold.
 pub(super) async fn validate(backend: &DockerBackend, policy: &Policy) -> Result<(), Refusal> {
@@ -31,19 +31,25 @@ pub(super) async fn validate(backend: &DockerBackend, policy: &Policy) -> Result
         }
     }
     let docker = engine.connect().await?;
-    let info = docker.info().await.map_err(|error| Refusal {
-        problem: format!("the engine does not say what it can do: {}", message_of(&error)),
-        remedy: "docker info".to_owned(),
-    })?;
+    let info = ask_info(&docker).await?;
     check_users(&info)?;
     check_limits(&info)?;
     check_runtime(&info, policy)?;
     check_network(&docker, policy).await?;
     let image = backend.image(&docker, policy).await?;
+    image_binary::check(backend, &docker, policy, &image).await?;
     if policy.network == Network::Sealed || policy.egress.model {
         socket_trial::try_socket(backend, &docker, &info, policy, &image).await?;
     }
     Ok(())
+}
+
+/// What the engine says that it can do.
+pub(super) async fn ask_info(docker: &Docker) -> Result<SystemInfo, Refusal> {
+    docker.info().await.map_err(|error| Refusal {
+        problem: format!("the engine does not say what it can do: {}", message_of(&error)),
+        remedy: "docker info".to_owned(),
+    })
 }
 
 /// Whether a path shows the engine's socket, by itself or somewhere below.
@@ -54,7 +60,7 @@ fn is_engine_socket(path: &Path, socket: &Path) -> bool {
 }
 
 /// Where the engine shifts users, the workspace's owner is somebody else inside, and may be root.
-fn check_users(info: &SystemInfo) -> Result<(), Refusal> {
+pub(super) fn check_users(info: &SystemInfo) -> Result<(), Refusal> {
     let options = info.security_options.as_deref().unwrap_or_default();
     let named = |name: &str| {
         options.iter().any(|option| option.split(',').any(|part| part == format!("name={name}")))
@@ -72,7 +78,7 @@ fn check_users(info: &SystemInfo) -> Result<(), Refusal> {
     })
 }
 
-fn check_limits(info: &SystemInfo) -> Result<(), Refusal> {
+pub(super) fn check_limits(info: &SystemInfo) -> Result<(), Refusal> {
     let held = [
         ("memory", info.memory_limit),
         ("processor time", info.cpu_cfs_quota.or(info.cpu_cfs_period)),
@@ -90,7 +96,7 @@ fn check_limits(info: &SystemInfo) -> Result<(), Refusal> {
     })
 }
 
-fn check_runtime(info: &SystemInfo, policy: &Policy) -> Result<(), Refusal> {
+pub(super) fn check_runtime(info: &SystemInfo, policy: &Policy) -> Result<(), Refusal> {
     let Some(wanted) = &policy.container.runtime else { return Ok(()) };
     let mut known: Vec<&str> = info.runtimes.iter().flatten().map(|(name, _)| name.as_str()).collect();
     let wanted = wanted.as_str();
@@ -123,12 +129,6 @@ async fn check_network(docker: &Docker, policy: &Policy) -> Result<(), Refusal> 
             Err(refuse(format!("the engine cannot use the network {name}: {}", message_of(&error))))
         }
     }
-}
-
-/// What `sandbox doctor` tells of the engine.
-pub(super) async fn check(backend: &DockerBackend, node: &NodeId) -> Vec<Finding> {
-    let _ = (backend, node);
-    Vec::new()
 }
 
 #[cfg(test)]

@@ -5,58 +5,27 @@ mod container;
 mod kernel;
 mod limits;
 
-use cofferdam_core::{NodeId, Seal};
+use cofferdam_core::{ContainerPolicy, NodeId, Seal};
 
 use super::NativeBackend;
-use crate::backend::{Finding, Status};
-use crate::trial::{Trial, trial};
+use crate::backend::Finding;
+use crate::trial::trial;
 
 /// Tries a sandbox and looks at everything that has a say in it.
 pub(super) async fn check(backend: &NativeBackend, node: &NodeId) -> Vec<Finding> {
-    let trial = trial(backend, &backend.options.state, node).await;
+    let trial = trial(backend, &backend.options.state, node, ContainerPolicy::default()).await;
     let up = trial.seal.as_ref().ok();
     vec![
-        sandbox(&trial),
+        trial.sandbox(),
         kernel::user_namespaces(up),
         kernel::apparmor(up, &backend.options.binary),
         kernel::seccomp(up),
         kernel::landlock(),
-        overlay(&trial),
+        trial.overlay("export COFFERDAM_HOME=/a/folder/on/ext4/xfs/or/btrfs"),
         ids(up),
         limits::limits(up),
         container::container(up),
     ]
-}
-
-fn sandbox(trial: &Trial) -> Finding {
-    match &trial.seal {
-        Ok(seal) => {
-            let read_only = seal.inside.mounts.iter().filter(|mount| mount.read_only).count();
-            Finding::ok(
-                "sandbox",
-                format!("a trial came up and was measured: sealed, {read_only} mounts read-only"),
-            )
-        }
-        Err(refusal) => Finding {
-            name: "sandbox",
-            status: Status::Missing,
-            detail: refusal.problem.clone(),
-            remedy: Some(refusal.remedy.clone()),
-        },
-    }
-}
-
-fn overlay(trial: &Trial) -> Finding {
-    match &trial.overlay {
-        Some(Ok(())) => Finding::ok("overlay", "a workspace can be a layer above the repository"),
-        Some(Err(why)) => Finding {
-            name: "overlay",
-            status: Status::Weak,
-            detail: format!("workspaces are copied, which takes time and space: {why}"),
-            remedy: Some("export COFFERDAM_HOME=/a/folder/on/ext4/xfs/or/btrfs".to_owned()),
-        },
-        None => Finding::unknown("overlay", "no sandbox came up to try it in"),
-    }
 }
 
 fn ids(up: Option<&Seal>) -> Finding {

@@ -82,7 +82,7 @@ fn host_opens_the_network_and_refuses_to_pretend_otherwise() {
         args.network = Some("none".into());
     });
     assert_eq!(error, "--mode host cannot close the network");
-    assert!(place.error(|args| args.mode = Some("docker".into())).contains("unknown mode `docker`"));
+    assert!(place.error(|args| args.mode = Some("dcoker".into())).contains("unknown mode `dcoker`"));
 }
 
 #[test]

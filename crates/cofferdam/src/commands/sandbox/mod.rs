@@ -1,5 +1,6 @@
 //! `cofferdam sandbox …`: what runs are sealed with.
 
+mod build_image;
 mod doctor;
 
 use clap::Subcommand;
@@ -12,11 +13,13 @@ use crate::failure::Failure;
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
     Doctor(doctor::DoctorArgs),
+    BuildImage(build_image::BuildImageArgs),
 }
 
 /// Does what was asked.
 pub(crate) async fn run(command: SandboxCommand, caller: &Caller) -> Result<ExitCode, Failure> {
     match command {
         SandboxCommand::Doctor(args) => doctor::run(&args, caller).await,
+        SandboxCommand::BuildImage(args) => build_image::run(&args, caller).await,
     }
 }

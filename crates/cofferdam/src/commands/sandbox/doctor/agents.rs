@@ -9,16 +9,9 @@ use cofferdam_sandbox::{Finding, Status};
 use crate::caller::Caller;
 use crate::failure::Failure;
 
-/// An agent CLI, and whether a run could use it.
-pub(super) struct Agent {
-    pub(super) cli: Cli,
-    pub(super) is_usable: bool,
-    pub(super) finding: Finding,
-}
-
 /// Every CLI that we know, found as a run from the current folder would find it. Their versions are asked
 /// for at the same time: one of them needs a second.
-pub(super) async fn agents(caller: &Caller) -> Result<Vec<Agent>, Failure> {
+pub(super) async fn agents(caller: &Caller) -> Result<Vec<Finding>, Failure> {
     let scratch = tempfile::tempdir().map_err(|error| {
         Failure::internal("no folder can be made to ask agents for their version in", &error)
     })?;
@@ -31,27 +24,20 @@ pub(super) async fn agents(caller: &Caller) -> Result<Vec<Agent>, Failure> {
     Ok(vec![claude, codex, opencode])
 }
 
-async fn agent(cli: Cli, caller: &Caller, scratch: &Path) -> Agent {
+async fn agent(cli: Cli, caller: &Caller, scratch: &Path) -> Finding {
     let path: Vec<PathBuf> =
         caller.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
     let (home, repository) = (caller.home(), repository(&caller.current_folder));
     let search = Search { path: &path, home: home.as_deref(), exclude: repository.as_deref() };
     let name = cli.provider();
-    let weak = |detail: String, remedy: &str| Agent {
-        cli,
-        is_usable: false,
-        finding: Finding::new(name, Status::Weak, &detail, remedy),
-    };
+    let weak = |detail: String, remedy: &str| Finding::new(name, Status::Weak, &detail, remedy);
     let installation = match find(cli, &search) {
         Ok(installation) => installation,
         Err(error) => return weak(with_causes(&error), &error.remedy()),
     };
     let program = installation.program.display();
     match version(&installation, scratch).await {
-        Ok(version) => {
-            let finding = Finding::ok(name, format!("{} {version} ({program})", cli.title()));
-            Agent { cli, is_usable: true, finding }
-        }
+        Ok(version) => Finding::ok(name, format!("{} {version} ({program})", cli.title())),
         Err(error) => {
             let again = format!(
                 "look at what `{} --version` says; install it again: `npm install -g {}`",

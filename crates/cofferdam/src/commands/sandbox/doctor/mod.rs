@@ -7,20 +7,24 @@ mod models;
 mod report;
 
 use clap::Args;
-use cofferdam_core::Mode;
+use cofferdam_core::{Mode, Settings};
 use cofferdam_runner::Home;
-use cofferdam_sandbox::{Finding, Status};
+use cofferdam_runner::installation::Cli;
+use cofferdam_sandbox::{Finding, Status, docker};
 
 use self::report::Report;
 use crate::caller::Caller;
 use crate::exit::ExitCode;
-use crate::failure::Failure;
-use crate::{node, terminal};
+use crate::failure::{Failure, UsageError};
+use crate::{node, settings, terminal};
 
 /// Find out what this machine can enforce, whether a run would start, and what to type if not
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes:\n   0  a run would start\n   3  no run would start")]
 pub(crate) struct DoctorArgs {
+    /// Which sandbox to try [default: native]
+    #[arg(long, value_name = "native|docker|apple")]
+    mode: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -28,16 +32,25 @@ pub(crate) struct DoctorArgs {
 
 /// Looks at everything and tells.
 pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, Failure> {
+    let mode = mode_from(args.mode.as_deref())?;
     let mut findings = vec![machine::kernel()];
-    findings.extend(sandbox(caller).await);
+    findings.extend(sandbox(mode, caller).await);
     findings.push(machine::git(caller).await);
-    let agents = agents::agents(caller).await?;
+    // A container's agents are in its image, and were asked there.
+    if !mode.is_container() {
+        findings.extend(agents::agents(caller).await?);
+    }
     let models = models::models(caller);
-    let usable = agents.iter().filter(|agent| agent.is_usable && models.has_key_for(agent.cli));
-    let prompt = usable.map(|agent| agent.cli).collect();
-    findings.extend(agents.iter().map(|agent| agent.finding.clone()));
+    let is_usable = |cli: &Cli| {
+        let there = |one: &Finding| one.name == cli.provider() && one.status == Status::Ok;
+        findings.iter().any(there) && models.has_key_for(*cli)
+    };
+    let prompt = Cli::ALL.into_iter().filter(is_usable).collect();
     findings.extend(models.findings);
-    let report = Report::new(findings, prompt);
+    if mode == Mode::Native {
+        findings.push(containers(caller).await);
+    }
+    let report = Report::new(mode, findings, prompt);
     if args.json {
         terminal::write_json(&report.to_json())?;
     } else {
@@ -46,27 +59,63 @@ pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, 
     Ok(if report.would_start() { ExitCode::Succeeded } else { ExitCode::Refused })
 }
 
+fn mode_from(asked: Option<&str>) -> Result<Mode, UsageError> {
+    let hint = "type `--mode native`, `--mode docker` or `--mode apple`";
+    match asked.map(str::parse::<Mode>) {
+        None => Ok(Mode::Native),
+        Some(Ok(Mode::Host)) => Err(UsageError::new("`host` has no walls to look at", hint)),
+        Some(Ok(mode)) => Ok(mode),
+        Some(Err(error)) => Err(UsageError::new(error.to_string(), hint)),
+    }
+}
+
+/// Whether containers are worth asking about. A machine without an engine has its `native` runs.
+async fn containers(caller: &Caller) -> Finding {
+    let settings = settings::read(caller).unwrap_or_default();
+    let engine = docker::engine_finding(&node::engine_address(caller, &settings)).await;
+    let more = "`cofferdam sandbox doctor --mode docker` says more";
+    match engine.status {
+        Status::Ok | Status::Weak | Status::Unknown => {
+            Finding { name: "docker", detail: format!("an engine: {}; {more}", engine.detail), ..engine }
+        }
+        Status::Missing => Finding { name: "docker", status: Status::Weak, ..engine },
+    }
+}
+
 /// The state folder, and a trial in it. This process is a node for as long as that takes, as it would be
 /// for a run: what it makes is its own, and what dead processes have left is removed.
-async fn sandbox(caller: &Caller) -> Vec<Finding> {
+async fn sandbox(mode: Mode, caller: &Caller) -> Vec<Finding> {
     let home = match caller.open_state() {
         Ok(home) => home,
         Err(failure) => return without("state_folder", &failure),
     };
     let mut findings = vec![machine::state_folder(home.root())];
-    match trial(&home, caller).await {
+    let settings = match settings::read(caller) {
+        Ok(settings) => settings,
+        Err(failure) => {
+            findings.extend(without("settings", &failure));
+            return findings;
+        }
+    };
+    match trial(mode, &home, caller, settings).await {
         Ok(found) => findings.extend(found),
         Err(failure) => findings.extend(without("record", &failure)),
     }
     findings
 }
 
-async fn trial(home: &Home, caller: &Caller) -> Result<Vec<Finding>, Failure> {
-    let node = node::register(home, caller, node::BrokerSetup::default()).await?;
-    let native = node
-        .backend(Mode::Native)
-        .ok_or_else(|| Failure::new(ExitCode::Internal, "this node has no backend for `native`"))?;
-    Ok(native.check(node.id()).await)
+async fn trial(
+    mode: Mode,
+    home: &Home,
+    caller: &Caller,
+    settings: Settings,
+) -> Result<Vec<Finding>, Failure> {
+    let broker = node::BrokerSetup { settings, ..node::BrokerSetup::default() };
+    let node = node::register(home, caller, broker).await?;
+    let backend = node
+        .backend(mode)
+        .ok_or_else(|| Failure::new(ExitCode::Internal, format!("this node has no backend for `{mode}`")))?;
+    Ok(backend.check(node.id()).await)
 }
 
 /// Without the state folder or the record in it no run would start, and nothing can be tried.

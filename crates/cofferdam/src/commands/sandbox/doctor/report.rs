@@ -1,5 +1,6 @@
 //! The findings as text and as JSON, and what they come to.
 
+use cofferdam_core::Mode;
 use cofferdam_runner::installation::Cli;
 use cofferdam_sandbox::{Finding, Status};
 use serde_json::{Value, json};
@@ -8,14 +9,15 @@ use crate::sanitize;
 
 /// Every finding, and which runs would start.
 pub(super) struct Report {
+    mode: Mode,
     findings: Vec<Finding>,
     /// Agents that are installed and have a key.
     agents: Vec<Cli>,
 }
 
 impl Report {
-    pub(super) fn new(findings: Vec<Finding>, agents: Vec<Cli>) -> Self {
-        Self { findings, agents }
+    pub(super) fn new(mode: Mode, findings: Vec<Finding>, agents: Vec<Cli>) -> Self {
+        Self { mode, findings, agents }
     }
 
     /// Whether `cofferdam run -- CMD` would start: a trial came up, and nothing is missing.
@@ -40,8 +42,12 @@ impl Report {
                 text.push_str(&format!("{:<7}  {:<widest$}  > {}\n", "", "", sanitize::line(remedy)));
             }
         }
-        text.push_str(&format!("\ncofferdam run -- CMD   {}\n", self.verdict_on_commands()));
-        text.push_str(&format!("cofferdam run PROMPT   {}\n", self.verdict_on_prompts()));
+        let run = match self.mode {
+            Mode::Native => "cofferdam run".to_owned(),
+            Mode::Host | Mode::Docker | Mode::Apple => format!("cofferdam run --mode {}", self.mode),
+        };
+        text.push_str(&format!("\n{run} -- CMD   {}\n", self.verdict_on_commands()));
+        text.push_str(&format!("{run} PROMPT   {}\n", self.verdict_on_prompts()));
         text
     }
 
@@ -50,6 +56,7 @@ impl Report {
         let agents: Vec<&str> = self.agents.iter().map(|cli| cli.provider()).collect();
         let agents = if self.would_start() { agents } else { Vec::new() };
         json!({
+            "mode": self.mode,
             "would_start": { "command": self.would_start(), "agents": agents },
             "findings": self.findings,
         })
@@ -92,7 +99,8 @@ mod tests {
 
     fn report(sandbox: Status, agents: Vec<Cli>) -> Report {
         let found = Finding { name: "sandbox", status: sandbox, detail: "a\u{1b}[2Jb".into(), remedy: None };
-        Report::new(vec![found, Finding::new("limits", Status::Weak, "best effort", "sudo this")], agents)
+        let limits = Finding::new("limits", Status::Weak, "best effort", "sudo this");
+        Report::new(Mode::Native, vec![found, limits], agents)
     }
 
     #[test]

@@ -1,0 +1,230 @@
+//! What `sandbox doctor` tells of the engine and of the image, one finding for each thing that a run needs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::models::SystemInfo;
+use cofferdam_core::{EngineAddress, Mode, NodeId, Policy, inside, show_bytes, with_causes};
+
+use super::engine::Engine;
+use super::image::Image;
+use super::throwaway::{Question, ask};
+use super::{DockerBackend, image_binary, socket_trial, validate};
+use crate::backend::{Finding, Refusal, Status};
+use crate::container::Memory;
+use crate::trial::trial;
+
+/// One of them takes seconds to start on a busy machine.
+const AGENTS_DEADLINE: Duration = Duration::from_secs(120);
+
+/// The agents, by the names of their findings, of their commands, and for people.
+const AGENTS: [(&str, &str, &str); 3] = [
+    ("claude_code", "claude", "Claude Code"),
+    ("codex", "codex", "Codex"),
+    ("opencode", "opencode", "OpenCode"),
+];
+
+/// An engine mounts for root alone, and an agent is who owns the files, unless that is root.
+const OVERLAY_REMEDY: &str =
+    "run it as the user who owns the repository, or export COFFERDAM_HOME=/a/folder/on/ext4/xfs/or/btrfs";
+
+/// A line for each agent that is there: its command, where it is, and what it says of itself.
+const FIND_AGENTS: &str = "export HOME=/tmp; for name in claude codex opencode; do \
+     program=$(command -v \"$name\") || continue; \
+     printf '%s\\t%s\\t%s\\n' \"$name\" \"$program\" \"$(\"$name\" --version 2>/dev/null | head -n 1)\"; done";
+
+/// Whether an engine answers: the finding `engine`.
+pub async fn engine_finding(address: &Result<EngineAddress, Refusal>) -> Finding {
+    let engine = match address.clone().and_then(|address| Engine::at_address(&address)) {
+        Ok(engine) => engine,
+        Err(refusal) => return Finding::missing("engine", &refusal),
+    };
+    match engine.connect().await {
+        Ok(docker) => answers(&engine, &docker).await,
+        Err(refusal) => Finding::missing("engine", &refusal),
+    }
+}
+
+async fn answers(engine: &Engine, docker: &Docker) -> Finding {
+    let path = engine.path().display();
+    match docker.version().await {
+        Ok(found) => {
+            let word = |part: Option<String>| part.unwrap_or_else(|| "?".to_owned());
+            let (version, api, arch) = (word(found.version), word(found.api_version), word(found.arch));
+            Finding::ok("engine", format!("{version} (interface {api}, {arch}) at {path}"))
+        }
+        Err(error) => {
+            Finding::unknown("engine", format!("{path} does not say its version: {}", with_causes(&error)))
+        }
+    }
+}
+
+/// Asks the engine, looks at the image, and tries a sandbox.
+pub(super) async fn check(backend: &DockerBackend, node: &NodeId) -> Vec<Finding> {
+    let engine = engine_finding(&backend.options.engine).await;
+    let is_there = engine.status != Status::Missing;
+    let mut findings = vec![engine];
+    if !is_there {
+        findings.push(Finding::unknown("sandbox", "none could be tried without an engine"));
+        return findings;
+    }
+    let policy = Policy { mode: Mode::Docker, container: backend.container.clone(), ..Policy::default() };
+    let agents = match look(backend, &policy, &mut findings).await {
+        Ok(agents) => agents,
+        Err(finding) => {
+            findings.push(finding);
+            findings.push(Finding::unknown("sandbox", "none could be tried"));
+            return findings;
+        }
+    };
+    let trial = trial(backend, &backend.options.state, node, policy.container.clone()).await;
+    findings.extend([trial.sandbox(), trial.overlay(OVERLAY_REMEDY)]);
+    findings.extend(agents);
+    findings
+}
+
+/// Everything up to the trial, and the agents in the image. An error is the finding after which there is nothing more
+/// to ask.
+async fn look(
+    backend: &DockerBackend,
+    policy: &Policy,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<Finding>, Finding> {
+    let missing = |name: &'static str| move |refusal: Refusal| Finding::missing(name, &refusal);
+    let docker = backend.connect().await.map_err(missing("engine"))?;
+    let info = validate::ask_info(&docker).await.map_err(missing("engine"))?;
+    findings.extend([users(&info), limits(&info), runtime(&info, policy)]);
+    let image = backend.image(&docker, policy).await.map_err(missing("image"))?;
+    findings.push(found_image(&image, policy));
+    let binary = image_binary::check(backend, &docker, policy, &image).await;
+    let is_usable = binary.is_ok();
+    findings.push(worker_binary(backend, &image, binary));
+    if !is_usable {
+        return Ok(Vec::new());
+    }
+    findings.push(match socket_trial::try_socket(backend, &docker, &info, policy, &image).await {
+        Ok(()) => Finding::ok("socket", "a container reaches the broker's socket: `sealed` works"),
+        Err(refusal) => Finding::missing("socket", &refusal),
+    });
+    Ok(agents(backend, &docker, policy, &image).await)
+}
+
+fn users(info: &SystemInfo) -> Finding {
+    match validate::check_users(info) {
+        Ok(()) => Finding::ok("engine_users", "the agent can be the owner of its workspace"),
+        Err(refusal) => Finding::missing("engine_users", &refusal),
+    }
+}
+
+fn limits(info: &SystemInfo) -> Finding {
+    match validate::check_limits(info) {
+        Ok(()) => {
+            let version = info.cgroup_version.as_ref().map(|version| format!(" v{version}"));
+            let version = version.unwrap_or_default();
+            Finding::ok(
+                "limits",
+                format!("memory, processor and processes are held by the engine (cgroup{version})"),
+            )
+        }
+        Err(refusal) => Finding::missing("limits", &refusal),
+    }
+}
+
+fn runtime(info: &SystemInfo, policy: &Policy) -> Finding {
+    let asked = policy.container.runtime.as_ref().map(|name| name.as_str());
+    match (validate::check_runtime(info, policy), asked) {
+        (Err(refusal), _) => Finding::missing("runtime", &refusal),
+        (Ok(()), Some(name)) => Finding::ok("runtime", format!("{name} (sandbox.docker.runtime)")),
+        (Ok(()), None) => {
+            let own = info.default_runtime.as_deref().unwrap_or("the engine's own");
+            Finding::ok("runtime", format!("{own} (the engine's default)"))
+        }
+    }
+}
+
+fn found_image(image: &Image, policy: &Policy) -> Finding {
+    let name = &policy.container.image;
+    let (os, architecture, size) = (&image.os, &image.architecture, show_bytes(image.bytes));
+    Finding::ok("image", format!("{name} ({os}/{architecture}, {size})"))
+}
+
+fn worker_binary(backend: &DockerBackend, image: &Image, checked: Result<(), Refusal>) -> Finding {
+    match (checked, backend.mounted_binary(image)) {
+        (Err(refusal), _) => Finding::missing("worker_binary", &refusal),
+        (Ok(()), Some(path)) => {
+            Finding::ok("worker_binary", format!("this one is mounted ({})", path.display()))
+        }
+        (Ok(()), None) => Finding::ok(
+            "worker_binary",
+            format!("the image's own {}, of this version", image_binary::IN_IMAGE),
+        ),
+    }
+}
+
+/// Which agents the image has. They are started as an agent would be, each with `--version`.
+async fn agents(backend: &DockerBackend, docker: &Docker, policy: &Policy, image: &Image) -> Vec<Finding> {
+    let tmp = Memory {
+        target: inside::TMP.into(),
+        options: format!("rw,exec,nosuid,nodev,size={},mode=1777", policy.limits.memory_bytes),
+    };
+    let question = Question {
+        name: "agents",
+        policy,
+        image,
+        command: ["/bin/sh", "-c", FIND_AGENTS].map(str::to_owned).into(),
+        bounds: Vec::new(),
+        memories: vec![tmp],
+        deadline: AGENTS_DEADLINE,
+    };
+    match ask(backend, docker, question).await {
+        Ok(answer) => agents_in(&answer.stdout, policy),
+        Err(why) => {
+            let unknown = |(name, _, title)| {
+                Finding::unknown(name, format!("the image cannot be asked for {title}: {why}"))
+            };
+            AGENTS.map(unknown).into()
+        }
+    }
+}
+
+fn agents_in(output: &str, policy: &Policy) -> Vec<Finding> {
+    let said = |line| {
+        let (command, rest) = str::split_once(line, '\t')?;
+        Some((command, rest.split_once('\t')?))
+    };
+    let found: BTreeMap<&str, (&str, &str)> = output.lines().filter_map(said).collect();
+    let image = &policy.container.image;
+    let again = "cofferdam sandbox build-image";
+    let finding = |(name, command, title)| match found.get(command) {
+        Some((program, version)) if version.contains(|c: char| c.is_ascii_digit()) => {
+            Finding::ok(name, format!("{title}: {} ({program} in the image)", version.trim()))
+        }
+        Some((program, _)) => {
+            let detail = format!("{title}: {program} in {image} does not start");
+            Finding::new(name, Status::Weak, &detail, again)
+        }
+        None => Finding::new(name, Status::Weak, &format!("{image} has no {title}"), again),
+    };
+    AGENTS.map(finding).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_of_an_image_are_found_missing_or_broken() {
+        let output = "claude\t/usr/local/bin/claude\t2.1.197 (Claude Code)\n\
+                      codex\t/usr/local/bin/codex\tKilled\nnoise\n";
+        let found = agents_in(output, &Policy::default());
+        let status: Vec<(&str, Status)> = found.iter().map(|one| (one.name, one.status)).collect();
+        assert_eq!(
+            status,
+            [("claude_code", Status::Ok), ("codex", Status::Weak), ("opencode", Status::Weak)]
+        );
+        assert!(found[0].detail.contains("2.1.197"), "{found:?}");
+        assert!(found[1].detail.contains("does not start"), "{found:?}");
+        assert!(found[2].detail.contains("has no OpenCode"), "{found:?}");
+    }
+}
