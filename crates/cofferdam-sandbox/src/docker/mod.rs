@@ -273,8 +273,9 @@ impl Backend for DockerBackend {
         if plan.is_some() {
             watcher::ensure(&folder, &self.options.binary).map_err(error("watch the container"))?;
         }
+        let state = self.state_id().map_err(error("name the state folder"))?;
         let binary = self.options.binary.clone();
-        Ok(Box::new(DockerSandbox { folder, plan, layers, engine, binary, _owner: None }))
+        Ok(Box::new(DockerSandbox { folder, plan, layers, engine, state, binary, _owner: None }))
     }
 }
 

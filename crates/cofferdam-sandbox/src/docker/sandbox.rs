@@ -1,5 +1,6 @@
 //! One container: how it is attached to, waited for and ended.
 
+use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId};
 use tokio::io::AsyncWrite;
 
 use super::engine::{Engine, is_done, is_missing, message_of};
-use super::plan::{ContainerPlan, name_of};
+use super::plan::{ContainerPlan, label, name_of};
 use super::{log, watcher};
 use crate::backend::{Layers, OpenError, Process, Sandbox};
 use crate::container;
@@ -29,6 +30,8 @@ pub(crate) struct DockerSandbox {
     pub(super) plan: Option<ContainerPlan>,
     pub(super) layers: Layers,
     pub(super) engine: Engine,
+    /// The number of the state folder, which everything of ours is labelled with at the engine.
+    pub(super) state: String,
     pub(super) binary: std::path::PathBuf,
     /// Held by an attached sandbox: its watcher ends it when this is closed, however that happens.
     pub(super) _owner: Option<std::process::ChildStdin>,
@@ -65,10 +68,18 @@ impl DockerSandbox {
             Err(_) if self.plan.is_none() => return Ok(()),
             Err(error) => return Err(error),
         };
-        remove_container(&docker, &self.container())
-            .await
-            .map_err(|error| self.engine_error("remove the container", &error))?;
+        let found = docker.inspect_container(&self.container(), None).await;
+        let labels = found.map(|found| found.config.and_then(|config| config.labels).unwrap_or_default());
+        if self.is_ours(labels).map_err(|error| self.engine_error("find the container", &error))? {
+            remove_container(&docker, &self.container())
+                .await
+                .map_err(|error| self.engine_error("remove the container", &error))?;
+        }
         for volume in self.plan.iter().flat_map(|plan| &plan.volumes) {
+            let labels = docker.inspect_volume(volume).await.map(|found| found.labels);
+            if !self.is_ours(labels).map_err(|error| self.engine_error("find a volume", &error))? {
+                continue;
+            }
             let removed = docker.remove_volume(volume, Some(RemoveVolumeOptions { force: true })).await;
             match removed {
                 Err(error) if !is_missing(&error) => {
@@ -78,6 +89,18 @@ impl DockerSandbox {
             }
         }
         Ok(())
+    }
+
+    /// Whether something at the engine is there and ours. A name alone proves nothing: others may have taken it.
+    fn is_ours(
+        &self,
+        labels: Result<HashMap<String, String>, bollard::errors::Error>,
+    ) -> Result<bool, bollard::errors::Error> {
+        match labels {
+            Ok(labels) => Ok(labels.get(label::STATE) == Some(&self.state)),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 
