@@ -154,7 +154,12 @@ async fn trial(
         stdin: false,
     };
     let options = CreateContainerOptions { name: Some(name.clone()), ..CreateContainerOptions::default() };
-    docker.create_container(Some(options), body(parts)).await.map_err(|error| message_of(&error))?;
+    let mut body = body(parts);
+    // If we die on the way nobody comes for it: it has no folder that tells of it.
+    if let Some(host) = &mut body.host_config {
+        host.auto_remove = Some(true);
+    }
+    docker.create_container(Some(options), body).await.map_err(|error| message_of(&error))?;
     let ended = tokio::select! {
         ended = run(docker, &name) => ended,
         error = serve(&listener) => Err(error.to_string()),
