@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bollard::Docker;
@@ -45,7 +46,7 @@ pub(super) async fn create(
         engine,
         state,
         binary: backend.options.binary.clone(),
-        _owner: None,
+        owner: Mutex::default(),
     };
     let made = tokio::time::timeout(DEADLINE, make(backend, &docker, spec, &mut sandbox)).await;
     let made = made.unwrap_or_else(|_| Err(CreateError::Deadline { id: id.clone(), within: DEADLINE }));
@@ -129,8 +130,8 @@ async fn make(
         .map_err(|error| refused(spec, "make the container", &error))?;
     // Before it starts, so that nothing runs that nobody watches.
     let attached = spec.attachment == Attachment::Attached;
-    sandbox._owner = watcher::start(&sandbox.folder, &backend.options.binary, attached)
-        .map_err(io("start the watcher"))?;
+    let owner = watcher::start(&sandbox.folder, &backend.options.binary, attached);
+    sandbox.owner = Mutex::new(owner.map_err(io("start the watcher"))?);
     match docker.start_container(&name_of(id), None).await {
         Ok(()) => Ok(()),
         // The engine mounts volumes when it starts a container. If it was something else, a copy fails as well.

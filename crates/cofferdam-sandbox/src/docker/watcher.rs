@@ -48,16 +48,17 @@ pub(super) fn start(folder: &Folder, binary: &Path, attached: bool) -> io::Resul
     Ok(owner)
 }
 
-/// Makes sure that somebody watches.
-pub(super) fn ensure(folder: &Folder, binary: &Path) -> io::Result<()> {
+/// Makes sure that somebody watches. Returns a new watcher's pipe, as [`start`] does: whoever is not the owner of an
+/// attached container drops it, and so ends what has no owner any more.
+pub(super) fn ensure(folder: &Folder, binary: &Path, attached: bool) -> io::Result<Option<ChildStdin>> {
     if folder.has(Record::Exit) || living(folder)?.is_some() {
-        return Ok(());
+        return Ok(None);
     }
     // One that was asked for just now has not said so yet; two of them do no harm, since they only watch.
-    start(folder, binary, false)?;
+    let owner = start(folder, binary, attached)?;
     for _ in 0..200 {
         if folder.has(Record::Exit) || living(folder)?.is_some() {
-            return Ok(());
+            return Ok(owner);
         }
         std::thread::sleep(Duration::from_millis(10));
     }

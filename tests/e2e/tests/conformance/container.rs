@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use cofferdam_core::{ExitCause, Mount, MountAccess, Policy, SandboxExit};
 use cofferdam_e2e::processes::{is_alive, kill_9, wait_until, with_role};
-use cofferdam_sandbox::Sandbox;
+use cofferdam_sandbox::{Attachment, Sandbox};
 
 use crate::on_every_container;
-use crate::stage::{PATIENCE, Stage, end_of};
+use crate::stage::{PATIENCE, Stage, Talk, end_of};
 
 /// A child that leaves its parent, its group and its session.
 const WITH_A_RUNAWAY: &str = "(setsid sleep 61 &) ; sleep 60";
@@ -35,6 +35,33 @@ on_every_container! {
         // The worker's own status; that of the agent is in its last line.
         assert_eq!(ended.cause, ExitCause::Exited { code: 0 });
         sandbox.destroy().await.unwrap();
+    }
+
+    async fn an_attached_container_keeps_its_owner_when_its_watcher_is_killed(stage: Stage) {
+        let sandbox = stage.create(&stage.policy(), Attachment::Attached).await;
+        let mut talk = Talk::to(&*sandbox).await;
+        stage.give_job(&mut talk, &*sandbox, &stage.policy(), WITH_A_RUNAWAY).await;
+        talk.until("agent.started").await;
+        let tree = stage.processes();
+        with_role(&stage.fixture.state(), "watcher").into_iter().for_each(kill_9);
+        let waited = tokio::time::timeout(Duration::from_secs(3), sandbox.wait()).await;
+        assert!(waited.is_err(), "it goes on with its owner: {waited:?}");
+        drop(sandbox);
+        wait_until(PATIENCE, "the whole tree is gone", || !tree.iter().any(|pid| is_alive(*pid)));
+        let opened = stage.backend.open(&stage.id()).await.unwrap();
+        assert_eq!(end_of_container(&*opened).await.cause, ExitCause::OwnerGone);
+        opened.destroy().await.unwrap();
+    }
+
+    async fn an_attached_container_without_owner_and_watcher_ends_when_it_is_opened(stage: Stage) {
+        let sandbox = stage.create(&stage.policy(), Attachment::Attached).await;
+        let tree = stage.processes();
+        with_role(&stage.fixture.state(), "watcher").into_iter().for_each(kill_9);
+        drop(sandbox);
+        let opened = stage.backend_after_a_restart().open(&stage.id()).await.unwrap();
+        assert_eq!(end_of_container(&*opened).await.cause, ExitCause::OwnerGone);
+        assert!(!tree.iter().any(|pid| is_alive(*pid)), "something of {tree:?} goes on");
+        opened.destroy().await.unwrap();
     }
 
     async fn a_container_that_somebody_killed_says_so(stage: Stage) {
