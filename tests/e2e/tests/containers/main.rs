@@ -3,6 +3,7 @@
 //! Another way to run containers is one more line in [`in_every_container_mode`].
 
 mod inspect;
+mod open;
 mod orphans;
 mod output;
 mod workspace;
