@@ -30,6 +30,9 @@ use crate::shim::{Action, ProcessRecord, Watch, WatchPlan, Woken};
 
 /// How often the engine is asked whether somebody has paused or removed the container.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often it is asked whether the container has been started. One that is over soon must have been seen before:
+/// an agent is let in only after it was measured, which takes longer.
+const LOOK_FOR_START: Duration = Duration::from_millis(10);
 /// How often the kernel's counters are read: they are gone with the container.
 const COUNT: Duration = Duration::from_millis(100);
 /// How long an engine that is being restarted may take. A container that it kept running goes on.
@@ -115,11 +118,15 @@ struct Watcher {
     watch: Watch,
     /// The container's first process, and the groups that hold it.
     init: Option<(ProcessRecord, Option<CgroupPlan>)>,
+    /// Readable when that process has ended: a moment before the engine removes the groups with their counters.
+    death: Option<AsyncFd<OwnedFd>>,
     hits: Hits,
 }
 
 /// What the engine says of the container.
 enum Seen {
+    /// It has not been started yet.
+    Waits,
     Runs,
     Paused,
     Ended {
@@ -149,7 +156,7 @@ impl Watcher {
             },
             Instant::now(),
         );
-        Ok(Self { folder, plan, watch, init: None, hits: Hits::default() })
+        Ok(Self { folder, plan, watch, init: None, death: None, hits: Hits::default() })
     }
 
     async fn run(mut self) -> io::Result<()> {
@@ -196,6 +203,7 @@ impl Watcher {
         loop {
             if Instant::now() >= look_at {
                 match self.look(docker).await {
+                    Seen::Waits => {}
                     Seen::Runs => {
                         let wait =
                             || Box::pin(docker.wait_container(&self.plan.container, Some(options.clone())));
@@ -211,13 +219,17 @@ impl Watcher {
                     Seen::Gone => return Ok(Some(self.gone())),
                     Seen::Silent => return Ok(None),
                 }
-                look_at = Instant::now() + LOOK;
+                look_at = Instant::now() + if self.init.is_some() { LOOK } else { LOOK_FOR_START };
             }
             if Instant::now() >= count_at {
                 self.count();
                 count_at = Instant::now() + COUNT;
             }
-            let next = self.watch.next_check(Instant::now()).min(COUNT);
+            let next = self
+                .watch
+                .next_check(Instant::now())
+                .min(COUNT)
+                .min(look_at.saturating_duration_since(Instant::now()));
             let ended = async {
                 match &mut waiting {
                     Some(waiting) => waiting.next().await,
@@ -227,6 +239,13 @@ impl Watcher {
             };
             let mut woken = Woken::default();
             tokio::select! {
+                // In this order: what is counted is counted before the end is looked at.
+                biased;
+                () = died(&self.death) => {
+                    self.count();
+                    self.death = None;
+                    continue;
+                }
                 answer = ended => {
                     waiting = None;
                     match answer {
@@ -259,6 +278,8 @@ impl Watcher {
             && let Ok(record) = ProcessRecord::of(pid)
         {
             self.init = Some((record, cgroup::of_process(pid)));
+            let pidfd = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+            self.death = pidfd.and_then(|pidfd| watch_descriptor(pidfd).ok());
         }
         match found.status {
             Some(Status::EXITED | Status::DEAD) => Seen::Ended {
@@ -267,10 +288,10 @@ impl Watcher {
             },
             Some(Status::PAUSED) => Seen::Paused,
             Some(Status::REMOVING) => Seen::Gone,
-            Some(
-                Status::CREATED | Status::RUNNING | Status::RESTARTING | Status::STOPPING | Status::EMPTY,
-            )
-            | None => Seen::Runs,
+            Some(Status::CREATED) => Seen::Waits,
+            Some(Status::RUNNING | Status::RESTARTING | Status::STOPPING | Status::EMPTY) | None => {
+                Seen::Runs
+            }
         }
     }
 
@@ -328,6 +349,14 @@ impl Watcher {
         if let Some(pid) = init.and_then(|init| Pid::from_raw(init.pid)) {
             let _ = kill_process(pid, Signal::KILL);
         }
+    }
+}
+
+/// Resolves when the process behind this descriptor has ended; never if there is none.
+async fn died(process: &Option<AsyncFd<OwnedFd>>) {
+    match process {
+        Some(process) => drop(process.readable().await),
+        None => std::future::pending().await,
     }
 }
 
