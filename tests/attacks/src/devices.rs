@@ -34,12 +34,20 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         run: cgroup_release_agent,
     },
     Attempt {
+        name: "cgroup_notify_on_release",
+        wall: Wall::Mounts,
+        expect: CLOSED,
+        may_be_absent: None,
+        run: cgroup_notify_on_release,
+    },
+    Attempt {
         name: "leave_cgroup",
         wall: Wall::Mounts,
         expect: CLOSED,
         may_be_absent: None,
         run: leave_cgroup,
     },
+    Attempt { name: "write_sys", wall: Wall::Mounts, expect: CLOSED, may_be_absent: None, run: write_sys },
     Attempt {
         name: "core_pattern",
         wall: Wall::User,
@@ -133,6 +141,22 @@ fn cgroup_release_agent(_: &Target) -> Attempted {
         }
         other => other,
     }
+}
+
+/// Without this switch of the own group the program above is never run.
+fn cgroup_notify_on_release(_: &Target) -> Attempted {
+    match open_any(&CGROUPS.map(|group| format!("{group}/notify_on_release")), OFlags::WRONLY) {
+        Attempted::Stopped(Some(Errno::NOENT), _) => {
+            open_any(&CGROUPS.map(|group| format!("{group}/cgroup.type")), OFlags::WRONLY)
+        }
+        other => other,
+    }
+}
+
+/// Settings of the running kernel; one of them names a program that it runs as root.
+fn write_sys(_: &Target) -> Attempted {
+    let settings = ["kernel/uevent_helper", "kernel/rcu_expedited", "kernel/profiling", "power/state"];
+    open_any(&settings.map(|setting| format!("/sys/{setting}")), OFlags::WRONLY)
 }
 
 /// A process that moves itself to the machine's own group has no limits left.

@@ -13,6 +13,7 @@
 mod attempt;
 pub mod behaviours;
 pub mod broker;
+mod container;
 mod devices;
 mod errno;
 mod files;
@@ -38,6 +39,7 @@ pub const ATTEMPTS: &[&[Attempt]] = &[
     devices::ATTEMPTS,
     files::ATTEMPTS,
     network::ATTEMPTS,
+    container::ATTEMPTS,
     limits::ATTEMPTS,
     processes::ATTEMPTS,
 ];

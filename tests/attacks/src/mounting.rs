@@ -13,6 +13,8 @@ use crate::target::Target;
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[
     filtered("mount_tmpfs", mount_tmpfs),
+    filtered("mount_host_disk", mount_host_disk),
+    filtered("bind_folder", bind_folder),
     filtered("remount_root_writable", remount_root_writable),
     filtered("share_mounts", share_mounts),
     filtered("unmount", unmount),
@@ -23,7 +25,11 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
 ];
 
 fn mount(target: Arg<'_>, kind: Arg<'_>, flags: libc::c_ulong) -> Result<i64, Errno> {
-    call(libc::SYS_mount, [Arg::Null, target, kind, Arg::Int(flags.cast_signed()), Arg::Null])
+    mount_from(Arg::Null, target, kind, flags)
+}
+
+fn mount_from(source: Arg<'_>, target: Arg<'_>, kind: Arg<'_>, flags: libc::c_ulong) -> Result<i64, Errno> {
+    call(libc::SYS_mount, [source, target, kind, Arg::Int(flags.cast_signed()), Arg::Null])
 }
 
 /// Without the filter a mount without a target is EFAULT for everybody.
@@ -56,6 +62,34 @@ fn mount_tmpfs(target: &Target) -> Attempted {
     }
     let mounted = mount(Arg::Text(&folder(target)), Arg::Text(c"tmpfs"), 0);
     Attempted::by_filter("mount of a tmpfs", mounted, nothing)
+}
+
+/// The disk that something in sight is on, mounted as a whole: every file of the host.
+fn mount_host_disk(target: &Target) -> Attempted {
+    if let Err(end) = leave_host() {
+        return end;
+    }
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let on_a_disk = table.lines().filter_map(|line| {
+        let (_, about) = line.split_once(" - ")?;
+        let mut words = about.split(' ');
+        Some((words.next()?, words.next()?)).filter(|(_, source)| source.starts_with("/dev/"))
+    });
+    let (kind, disk) = on_a_disk.last().unwrap_or(("ext4", "/dev/vda"));
+    let (Ok(kind), Ok(disk)) = (CString::new(kind), CString::new(disk)) else {
+        return Attempted::NotPossible("the mount table cannot be read".to_owned());
+    };
+    let mounted = mount_from(Arg::Text(&disk), Arg::Text(&folder(target)), Arg::Text(&kind), 0);
+    Attempted::by_filter("mount of the host's disk", mounted, nothing)
+}
+
+/// A folder in the place of another one.
+fn bind_folder(target: &Target) -> Attempted {
+    if let Err(end) = leave_host() {
+        return end;
+    }
+    let bound = mount_from(Arg::Text(c"/"), Arg::Text(&folder(target)), Arg::Null, libc::MS_BIND);
+    Attempted::by_filter("bind of the root folder", bound, nothing)
 }
 
 fn remount_root_writable(_: &Target) -> Attempted {
@@ -107,17 +141,18 @@ fn chroot(target: &Target) -> Attempted {
     Attempted::by_filter("chroot", changed, || call(libc::SYS_chroot, [Arg::Null]))
 }
 
-/// Opens the root folder by its handle instead of its path, past every mount ("shocker").
-fn open_by_handle(_: &Target) -> Attempted {
+/// Opens a folder by its handle instead of its path, past every mount ("shocker").
+fn open_by_handle(target: &Target) -> Attempted {
+    let folder = folder(target);
     let here = Arg::Int(libc::AT_FDCWD.into());
     let mut handle = [0; 136];
     handle[0..4].copy_from_slice(&128_u32.to_ne_bytes());
     let mut mount_id = [0; 8];
-    let names = [here, Arg::Text(c"/"), Arg::Out(&mut handle), Arg::Out(&mut mount_id), Arg::Int(0)];
+    let names = [here, Arg::Text(&folder), Arg::Out(&mut handle), Arg::Out(&mut mount_id), Arg::Int(0)];
     let opened = call(libc::SYS_name_to_handle_at, names).and_then(|_| {
         let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY;
-        let root = rustix::fs::open("/", flags, rustix::fs::Mode::empty())?;
-        let fd = std::os::fd::AsRawFd::as_raw_fd(&root);
+        let opened = rustix::fs::open(folder.as_c_str(), flags, rustix::fs::Mode::empty())?;
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&opened);
         call(
             libc::SYS_open_by_handle_at,
             [Arg::Int(fd.into()), Arg::In(&handle), Arg::Int(libc::O_RDONLY.into())],

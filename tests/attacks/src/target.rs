@@ -32,6 +32,13 @@ pub struct Target {
     pub host_port: u16,
     /// An address outside, to which the host has a route.
     pub outside_address: SocketAddr,
+    /// An address of the host that is not its loopback, with a listener.
+    pub host_address: SocketAddr,
+    /// Another container of the same engine, with a listener; the host again where there is none.
+    pub neighbour: SocketAddr,
+    /// A key of the caller's, each byte one higher, so that what tells the program to look for it is not what it
+    /// finds.
+    pub shifted_secret: Vec<u8>,
     /// The caller's home, with a file `.ssh/id_ed25519`.
     pub home: PathBuf,
     /// A folder of the host that the caller may write in, and which is none of the sandbox's business.

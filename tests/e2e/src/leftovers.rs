@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Everything that the runs of a state folder have left besides their records: processes, mounts, cgroups,
 /// folders, locks. Empty is as it should be.
@@ -13,10 +14,11 @@ pub fn leftovers(state: &Path) -> Vec<String> {
     found.extend(mounts(&state));
     found.extend(cgroups(&state));
     found.extend(folders(&state));
+    found.extend(containers(&state));
     found
 }
 
-/// Shims, launchers, watchers and brokers name their folder; the worker and the agent are told by where their files are.
+/// Shims, watchers, launchers and brokers name their folder; the worker and the agent are told by where their files are.
 fn processes(state: &Path) -> Vec<String> {
     let state = state.display().to_string();
     let own = std::process::id().to_string();
@@ -30,7 +32,7 @@ fn processes(state: &Path) -> Vec<String> {
         let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
         let command = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
         let mounts = String::from_utf8_lossy(&read("mountinfo")).into_owned();
-        let is_role = ["shim", "launcher", "watcher", "broker"]
+        let is_role = ["shim", "watcher", "launcher", "broker"]
             .iter()
             .any(|role| command.contains(&format!("{role} {state}")));
         if is_role || mounts.contains(&format!("{state}/sandboxes")) {
@@ -81,9 +83,10 @@ pub fn cgroups_of(run: &str) -> Vec<String> {
 fn folders(state: &Path) -> Vec<String> {
     [
         "sandboxes/native",
+        "sandboxes/host",
         "sandboxes/docker",
         "sandboxes/apple",
-        "sandboxes/host",
+        "trials",
         "workspaces",
         "ids",
         "nodes",
@@ -92,4 +95,24 @@ fn folders(state: &Path) -> Vec<String> {
     .flat_map(|name| fs::read_dir(state.join(name)).into_iter().flatten().flatten())
     .map(|entry| format!("folder {}", entry.path().display()))
     .collect()
+}
+
+/// Containers and volumes carry the number of the state folder that they belong to. Where it has none, none was made.
+fn containers(state: &Path) -> Vec<String> {
+    let Ok(id) = fs::read_to_string(state.join("id")) else { return Vec::new() };
+    let runtimes = ["COFFERDAM_TEST_DOCKER_COMMAND", "COFFERDAM_TEST_PODMAN"];
+    let label = format!("label=dev.cofferdam.state={id}");
+    let listed = |runtime: &PathBuf, arguments: &[&str]| -> Vec<String> {
+        let output = Command::new(runtime).args(arguments).args(["--filter", &label]).output();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        text.unwrap_or_default().lines().map(|line| format!("{}: {line}", arguments[0])).collect()
+    };
+    let named = runtimes.iter().filter_map(|name| std::env::var_os(name)).map(PathBuf::from);
+    named
+        .flat_map(|runtime| {
+            let mut found = listed(&runtime, &["ps", "--all", "--quiet"]);
+            found.extend(listed(&runtime, &["volume", "ls", "--quiet"]));
+            found
+        })
+        .collect()
 }

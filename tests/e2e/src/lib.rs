@@ -6,6 +6,7 @@
 mod agents;
 pub mod attack_suite;
 mod coding_agent;
+pub mod containers;
 mod detached;
 mod engine;
 mod fixture;

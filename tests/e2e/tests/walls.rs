@@ -1,5 +1,6 @@
 //! Each wall is taken away in turn: the measured seal must name it, and the agent must not start.
 
+use cofferdam_e2e::containers::{DOCKER, InContainers};
 use cofferdam_e2e::{Finished, Fixture, Marks, Record};
 
 /// Runs with these walls taken away. The agent leaves a mark if it starts.
@@ -75,6 +76,31 @@ fn without_a_namespace_that_the_launcher_needs_there_is_no_run() {
             finished.outcome(),
             finished.stderr
         );
+    }
+}
+
+/// In a container the worker's walls are ours; those of the engine are named to it one by one.
+#[test]
+fn a_wall_that_is_missing_in_a_container_is_noticed() {
+    for (walls, named) in [
+        ("no_new_privileges,seccomp,landlock", "seccomp"),
+        ("seccomp", "seccomp"),
+        ("landlock", "landlock"),
+        ("limits:files", "limits"),
+    ] {
+        let Some(mut stage) = InContainers::new(&DOCKER) else { return };
+        stage.fixture.set_env("COFFERDAM_WITHOUT", walls);
+        let marks = Marks::new(&stage.fixture);
+        let finished = stage.run(&["--mount", &marks.mount()], &marks.script("echo more >> README.md"));
+        assert_eq!(marks.starts(), 0, "the agent was started without {walls}");
+        assert_eq!(
+            (finished.outcome().as_str(), finished.code),
+            ("failed/seal", Some(3)),
+            "{}",
+            finished.stderr
+        );
+        let record = Record::of_the_only_run(&stage.fixture);
+        assert!(breached(&record).iter().any(|wall| wall == named), "{walls}: {:?}", breached(&record));
     }
 }
 

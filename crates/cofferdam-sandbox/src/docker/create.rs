@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bollard::Docker;
@@ -34,6 +35,7 @@ pub(super) async fn create(
     let id = &spec.id;
     let engine = backend.engine()?.clone();
     let docker = engine.connect().await?;
+    let state = backend.state_id().map_err(|error| failed(id, "name the state folder", &error))?;
     let folder = Folder::new(&backend.sandboxes(), id);
     // A folder that is there already is another sandbox's, and nothing of it is touched.
     folder.create().map_err(|error| failed(id, "make the sandbox's folder", &error))?;
@@ -42,8 +44,9 @@ pub(super) async fn create(
         plan: None,
         layers: Layers::Folder { path: folder.path().to_owned() },
         engine,
+        state,
         binary: backend.options.binary.clone(),
-        _owner: None,
+        owner: Mutex::default(),
     };
     let made = tokio::time::timeout(DEADLINE, make(backend, &docker, spec, &mut sandbox)).await;
     let made = made.unwrap_or_else(|_| Err(CreateError::Deadline { id: id.clone(), within: DEADLINE }));
@@ -73,7 +76,7 @@ async fn make(
     let places =
         places.await.unwrap_or_else(|panic| Err(failed(&spec.id, "prepare", &io::Error::other(panic))))?;
     let io = |step: &'static str| move |error: io::Error| failed(id, step, &error);
-    let labels = labels(backend, spec).map_err(io("name the state folder"))?;
+    let labels = labels(&sandbox.state, spec);
     let plan = ContainerPlan {
         node: spec.node.clone(),
         engine: sandbox.engine.path().to_owned(),
@@ -98,7 +101,12 @@ async fn make(
             labels: Some(labels.clone()),
             ..VolumeCreateRequest::default()
         };
-        docker.create_volume(request).await.map_err(|error| refused(spec, "make a volume", &error))?;
+        let made = docker.create_volume(request).await;
+        let made = made.map_err(|error| refused(spec, "make a volume", &error))?;
+        // An engine that has a volume of that name answers with it, whatever it leads to.
+        if made.labels != labels {
+            return Err(failed(id, "make a volume", &io::ErrorKind::AlreadyExists.into()));
+        }
     }
     let parts = Parts {
         policy: &spec.policy,
@@ -122,8 +130,8 @@ async fn make(
         .map_err(|error| refused(spec, "make the container", &error))?;
     // Before it starts, so that nothing runs that nobody watches.
     let attached = spec.attachment == Attachment::Attached;
-    sandbox._owner = watcher::start(&sandbox.folder, &backend.options.binary, attached)
-        .map_err(io("start the watcher"))?;
+    let owner = watcher::start(&sandbox.folder, &backend.options.binary, attached);
+    sandbox.owner = Mutex::new(owner.map_err(io("start the watcher"))?);
     match docker.start_container(&name_of(id), None).await {
         Ok(()) => Ok(()),
         // The engine mounts volumes when it starts a container. If it was something else, a copy fails as well.
@@ -143,16 +151,16 @@ fn refused(spec: &SandboxSpec, step: &str, error: &bollard::errors::Error) -> Cr
     CreateError::Failed { id: spec.id.clone(), message }
 }
 
-fn labels(backend: &DockerBackend, spec: &SandboxSpec) -> io::Result<HashMap<String, String>> {
+fn labels(state: &str, spec: &SandboxSpec) -> HashMap<String, String> {
     let attempt = spec.id.attempt();
     let pairs = [
-        (label::STATE, backend.state_id()?),
+        (label::STATE, state.to_owned()),
         (label::SANDBOX, spec.id.to_string()),
         (label::RUN, attempt.run.to_string()),
         (label::ATTEMPT, attempt.number.to_string()),
         (label::NODE, spec.node.to_string()),
     ];
-    Ok(pairs.map(|(key, value)| (key.to_owned(), value)).into())
+    pairs.map(|(key, value)| (key.to_owned(), value)).into()
 }
 
 /// An overlay that the engine mounts.

@@ -297,11 +297,14 @@ impl Backend for DockerBackend {
                 .cloned()
                 .map_err(|refusal| error("reach the engine")(io::Error::other(refusal)))?,
         };
-        if plan.is_some() {
-            watcher::ensure(&folder, &self.options.binary).map_err(error("watch the container"))?;
+        if let Some(plan) = &plan {
+            // Whoever opens it is not who made it, so the pipe of a new watcher is closed at once.
+            watcher::ensure(&folder, &self.options.binary, plan.attached)
+                .map_err(error("watch the container"))?;
         }
+        let state = self.state_id().map_err(error("name the state folder"))?;
         let binary = self.options.binary.clone();
-        Ok(Box::new(DockerSandbox { folder, plan, layers, engine, binary, _owner: None }))
+        Ok(Box::new(DockerSandbox { folder, plan, layers, engine, state, binary, owner: Mutex::default() }))
     }
 }
 

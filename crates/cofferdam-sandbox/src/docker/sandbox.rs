@@ -1,17 +1,22 @@
 //! One container: how it is attached to, waited for and ended.
 
+use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
+use std::process::ChildStdin;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bollard::Docker;
-use bollard::query_parameters::{AttachContainerOptions, RemoveContainerOptions, RemoveVolumeOptions};
+use bollard::query_parameters::{
+    AttachContainerOptions, ListVolumesOptions, RemoveContainerOptions, RemoveVolumeOptions,
+};
 use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId};
 use tokio::io::AsyncWrite;
 
 use super::engine::{Engine, is_done, is_missing, message_of};
-use super::plan::{ContainerPlan, name_of};
+use super::plan::{ContainerPlan, label, name_of};
 use super::{log, watcher};
 use crate::backend::{Layers, OpenError, Process, Sandbox};
 use crate::container;
@@ -29,9 +34,11 @@ pub(crate) struct DockerSandbox {
     pub(super) plan: Option<ContainerPlan>,
     pub(super) layers: Layers,
     pub(super) engine: Engine,
+    /// The number of the state folder, which everything of ours is labelled with at the engine.
+    pub(super) state: String,
     pub(super) binary: std::path::PathBuf,
     /// Held by an attached sandbox: its watcher ends it when this is closed, however that happens.
-    pub(super) _owner: Option<std::process::ChildStdin>,
+    pub(super) owner: Mutex<Option<ChildStdin>>,
 }
 
 impl DockerSandbox {
@@ -65,12 +72,22 @@ impl DockerSandbox {
             Err(_) if self.plan.is_none() => return Ok(()),
             Err(error) => return Err(error),
         };
-        remove_container(&docker, &self.container())
-            .await
-            .map_err(|error| self.engine_error("remove the container", &error))?;
-        for volume in self.plan.iter().flat_map(|plan| &plan.volumes) {
-            let removed = docker.remove_volume(volume, Some(RemoveVolumeOptions { force: true })).await;
-            match removed {
+        let ours =
+            self.is_ours(&docker).await.map_err(|error| self.engine_error("find the container", &error))?;
+        if ours {
+            remove_container(&docker, &self.container())
+                .await
+                .map_err(|error| self.engine_error("remove the container", &error))?;
+        }
+        // By their labels, since the plan may be gone with the folder.
+        let labels =
+            [format!("{}={}", label::STATE, self.state), format!("{}={}", label::SANDBOX, self.id())];
+        let filters = HashMap::from([("label".to_owned(), labels.into())]);
+        let listed = docker.list_volumes(Some(ListVolumesOptions { filters: Some(filters) })).await;
+        let listed = listed.map_err(|error| self.engine_error("find the volumes", &error))?;
+        for volume in listed.volumes.unwrap_or_default() {
+            let options = RemoveVolumeOptions { force: true };
+            match docker.remove_volume(&volume.name, Some(options)).await {
                 Err(error) if !is_missing(&error) => {
                     return Err(self.engine_error("remove a volume", &error));
                 }
@@ -78,6 +95,29 @@ impl DockerSandbox {
             }
         }
         Ok(())
+    }
+
+    /// The owner of an attached container stays its owner.
+    fn ensure_watched(&self) -> io::Result<()> {
+        let attached = self.plan.as_ref().is_some_and(|plan| plan.attached);
+        let pipe = watcher::ensure(&self.folder, &self.binary, attached)?;
+        let mut owner = self.owner.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if pipe.is_some() && owner.is_some() {
+            *owner = pipe;
+        }
+        Ok(())
+    }
+
+    /// Whether the container is there and ours. A name alone proves nothing: others may have taken it.
+    async fn is_ours(&self, docker: &Docker) -> Result<bool, bollard::errors::Error> {
+        match docker.inspect_container(&self.container(), None).await {
+            Ok(found) => {
+                let labels = found.config.and_then(|config| config.labels).unwrap_or_default();
+                Ok(labels.get(label::STATE) == Some(&self.state))
+            }
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -142,7 +182,7 @@ impl Sandbox for DockerSandbox {
                 return Ok(SandboxExit::unknown());
             }
             // A watcher that died leaves its container running; another takes over.
-            watcher::ensure(&self.folder, &self.binary).map_err(self.error("watch the container"))?;
+            self.ensure_watched().map_err(self.error("watch the container"))?;
             watcher::ended(&self.folder).await.map_err(self.error("wait for the watcher"))?;
         }
     }

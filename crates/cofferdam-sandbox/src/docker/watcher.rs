@@ -30,6 +30,9 @@ use crate::shim::{Action, ProcessRecord, Watch, WatchPlan, Woken};
 
 /// How often the engine is asked whether somebody has paused or removed the container.
 const LOOK: Duration = Duration::from_secs(1);
+/// How often it is asked whether the container has been started. One that is over soon must have been seen before:
+/// an agent is let in only after it was measured, which takes longer.
+const LOOK_FOR_START: Duration = Duration::from_millis(10);
 /// How often the kernel's counters are read: they are gone with the container.
 const COUNT: Duration = Duration::from_millis(100);
 /// How long an engine that is being restarted may take. A container that it kept running goes on.
@@ -48,16 +51,17 @@ pub(super) fn start(folder: &Folder, binary: &Path, attached: bool) -> io::Resul
     Ok(owner)
 }
 
-/// Makes sure that somebody watches.
-pub(super) fn ensure(folder: &Folder, binary: &Path) -> io::Result<()> {
+/// Makes sure that somebody watches. Returns a new watcher's pipe, as [`start`] does: whoever is not the owner of an
+/// attached container drops it, and so ends what has no owner any more.
+pub(super) fn ensure(folder: &Folder, binary: &Path, attached: bool) -> io::Result<Option<ChildStdin>> {
     if folder.has(Record::Exit) || living(folder)?.is_some() {
-        return Ok(());
+        return Ok(None);
     }
     // One that was asked for just now has not said so yet; two of them do no harm, since they only watch.
-    start(folder, binary, false)?;
+    let owner = start(folder, binary, attached)?;
     for _ in 0..200 {
         if folder.has(Record::Exit) || living(folder)?.is_some() {
-            return Ok(());
+            return Ok(owner);
         }
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -114,11 +118,15 @@ struct Watcher {
     watch: Watch,
     /// The container's first process, and the groups that hold it.
     init: Option<(ProcessRecord, Option<CgroupPlan>)>,
+    /// Readable when that process has ended: a moment before the engine removes the groups with their counters.
+    death: Option<AsyncFd<OwnedFd>>,
     hits: Hits,
 }
 
 /// What the engine says of the container.
 enum Seen {
+    /// It has not been started yet.
+    Waits,
     Runs,
     Paused,
     Ended {
@@ -148,7 +156,7 @@ impl Watcher {
             },
             Instant::now(),
         );
-        Ok(Self { folder, plan, watch, init: None, hits: Hits::default() })
+        Ok(Self { folder, plan, watch, init: None, death: None, hits: Hits::default() })
     }
 
     async fn run(mut self) -> io::Result<()> {
@@ -195,6 +203,7 @@ impl Watcher {
         loop {
             if Instant::now() >= look_at {
                 match self.look(docker).await {
+                    Seen::Waits => {}
                     Seen::Runs => {
                         let wait =
                             || Box::pin(docker.wait_container(&self.plan.container, Some(options.clone())));
@@ -210,13 +219,17 @@ impl Watcher {
                     Seen::Gone => return Ok(Some(self.gone())),
                     Seen::Silent => return Ok(None),
                 }
-                look_at = Instant::now() + LOOK;
+                look_at = Instant::now() + if self.init.is_some() { LOOK } else { LOOK_FOR_START };
             }
             if Instant::now() >= count_at {
                 self.count();
                 count_at = Instant::now() + COUNT;
             }
-            let next = self.watch.next_check(Instant::now()).min(COUNT);
+            let next = self
+                .watch
+                .next_check(Instant::now())
+                .min(COUNT)
+                .min(look_at.saturating_duration_since(Instant::now()));
             let ended = async {
                 match &mut waiting {
                     Some(waiting) => waiting.next().await,
@@ -226,6 +239,13 @@ impl Watcher {
             };
             let mut woken = Woken::default();
             tokio::select! {
+                // In this order: what is counted is counted before the end is looked at.
+                biased;
+                () = died(&self.death) => {
+                    self.count();
+                    self.death = None;
+                    continue;
+                }
                 answer = ended => {
                     waiting = None;
                     match answer {
@@ -258,6 +278,8 @@ impl Watcher {
             && let Ok(record) = ProcessRecord::of(pid)
         {
             self.init = Some((record, cgroup::of_process(pid)));
+            let pidfd = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
+            self.death = pidfd.and_then(|pidfd| watch_descriptor(pidfd).ok());
         }
         match found.status {
             Some(Status::EXITED | Status::DEAD) => Seen::Ended {
@@ -266,10 +288,10 @@ impl Watcher {
             },
             Some(Status::PAUSED) => Seen::Paused,
             Some(Status::REMOVING) => Seen::Gone,
-            Some(
-                Status::CREATED | Status::RUNNING | Status::RESTARTING | Status::STOPPING | Status::EMPTY,
-            )
-            | None => Seen::Runs,
+            Some(Status::CREATED) => Seen::Waits,
+            Some(Status::RUNNING | Status::RESTARTING | Status::STOPPING | Status::EMPTY) | None => {
+                Seen::Runs
+            }
         }
     }
 
@@ -327,6 +349,14 @@ impl Watcher {
         if let Some(pid) = init.and_then(|init| Pid::from_raw(init.pid)) {
             let _ = kill_process(pid, Signal::KILL);
         }
+    }
+}
+
+/// Resolves when the process behind this descriptor has ended; never if there is none.
+async fn died(process: &Option<AsyncFd<OwnedFd>>) {
+    match process {
+        Some(process) => drop(process.readable().await),
+        None => std::future::pending().await,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -12,6 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cofferdam_attacks::{Report, Target};
+
+/// A key of the caller's.
+const SECRET: &str = "sk-control-2f7d51c0";
 
 /// An ordinary user.
 pub(crate) const NOBODY: u32 = 65534;
@@ -29,7 +32,8 @@ pub(crate) struct Host {
     pub(crate) program: PathBuf,
     who: As,
     victims: Vec<Child>,
-    _listeners: (TcpListener, [UnixListener; 3]),
+    _listeners: (TcpListener, TcpListener, [UnixListener; 4]),
+    _engine: tempfile::TempDir,
     _folder: tempfile::TempDir,
 }
 
@@ -43,9 +47,19 @@ impl Host {
         let abstract_name = format!("cofferdam-control-{}", std::process::id());
         let listen = |name: &str| UnixListener::bind(root.join(name)).unwrap();
         let abstract_address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
+        // Where an engine's own would be.
+        let engine = tempfile::Builder::new().prefix("cofferdam-control-").tempdir_in("/run").unwrap();
+        fs::set_permissions(&engine, Permissions::from_mode(0o755)).unwrap();
+        let engine_socket = UnixListener::bind(engine.path().join("docker.sock")).unwrap();
         let listeners = (
             TcpListener::bind("127.0.0.1:0").unwrap(),
-            [listen("docker.sock"), listen("host.sock"), UnixListener::bind_addr(&abstract_address).unwrap()],
+            TcpListener::bind((own_address(), 0)).unwrap(),
+            [
+                listen("docker.sock"),
+                listen("host.sock"),
+                UnixListener::bind_addr(&abstract_address).unwrap(),
+                engine_socket,
+            ],
         );
         let home = open("home");
         fs::create_dir(home.join(".ssh")).unwrap();
@@ -64,6 +78,9 @@ impl Host {
             host_abstract_socket: abstract_name,
             host_port: listeners.0.local_addr().unwrap().port(),
             outside_address: "192.0.2.1:9".parse().unwrap(),
+            host_address: listeners.1.local_addr().unwrap(),
+            neighbour: listeners.1.local_addr().unwrap(),
+            shifted_secret: SECRET.bytes().map(|byte| byte + 1).collect(),
             home,
             host_folder: open("elsewhere"),
             canary: open("canary"),
@@ -71,13 +88,13 @@ impl Host {
             processes: 300,
             open_files: 2000,
         };
-        Self { target, program, who, victims, _listeners: listeners, _folder: folder }
+        Self { target, program, who, victims, _listeners: listeners, _engine: engine, _folder: folder }
     }
 
     /// The program with these arguments, as the attacker.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(args).current_dir(&self.target.workspace);
+        command.args(args).current_dir(&self.target.workspace).env("KEY", SECRET);
         become_user(&mut command, self.who);
         command
     }
@@ -145,6 +162,13 @@ fn victim(program: &Path, root: &Path, name: &str, who: As) -> Child {
         std::thread::yield_now();
     }
     child
+}
+
+/// The address from which this machine reaches others. No packet is sent.
+fn own_address() -> IpAddr {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect("192.0.2.1:9").unwrap();
+    socket.local_addr().unwrap().ip()
 }
 
 fn own_namespaces() -> BTreeMap<String, u64> {

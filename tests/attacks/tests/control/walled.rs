@@ -84,7 +84,13 @@ pub(crate) fn without_namespaces() {
     let reports = attack(&host, all_walls(&host));
     // Landlock stands in for the network's namespace, and the modes of /sys for the mount table. Which of
     // them answered is what the suite of each backend pins down (`Backend::exact` in tests/e2e).
-    let alike = ["host_abstract_socket", "cgroup_release_agent", "leave_cgroup"];
+    let alike = [
+        "host_abstract_socket",
+        "cgroup_release_agent",
+        "cgroup_notify_on_release",
+        "leave_cgroup",
+        "write_sys",
+    ];
     for wall in [Wall::Namespaces, Wall::Network, Wall::Mounts] {
         let taken = taken_for_stopped(wall, &reports);
         assert!(taken.iter().all(|name| alike.contains(name)), "{wall:?}: {taken:?}");

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use cofferdam_attacks::Target;
 use cofferdam_core::inside;
 
 use super::{copy_program, hostile_program};
-use crate::{Fixture, Tree, tree_of};
+use crate::{Engine, Fixture, Tree, tree_of};
 
 /// What the attacker finds where. Differs between backends.
 pub struct Inside {
@@ -24,6 +24,9 @@ pub struct Inside {
     pub worker_pid: i32,
     /// A folder that is mounted writable and that only Landlock closes.
     pub canary: &'static str,
+    /// The kinds of namespace of which it has its own. Engines rarely make one of users: there the agent is an
+    /// ordinary user of the machine, without capabilities and without new privileges.
+    pub namespaces: &'static [&'static str],
     /// More processes than the limit.
     pub processes: u32,
     /// More files than the limit.
@@ -31,14 +34,19 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// As `native` and every container shows it, with the default limits.
-    pub const SEALED: Self = Self {
+    /// As `native` shows it, with the default limits.
+    pub const NATIVE: Self = Self {
+        namespaces: &["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"],
         workspace: inside::WORKSPACE,
         worker_pid: 1,
         canary: inside::CANARY,
         processes: 400,
         open_files: 5000,
     };
+
+    /// As a container shows it.
+    pub const CONTAINER: Self =
+        Self { namespaces: &["mnt", "pid", "net", "ipc", "uts", "cgroup"], ..Self::NATIVE };
 }
 
 /// A host with everything worth attacking.
@@ -49,9 +57,14 @@ pub struct AttackedHost {
     pub program: PathBuf,
     victim: Child,
     loopback: TcpListener,
+    outward: TcpListener,
+    _neighbour: Option<Neighbour>,
     sockets: Vec<(&'static str, UnixListener)>,
     decoys: Vec<(PathBuf, Tree)>,
 }
+
+/// A key of the caller's.
+pub(super) const SECRET: &str = "sk-ant-attacked-6b1f0c42";
 
 /// A name (`comm`) that no process of a sandbox has.
 const VICTIM: &str = "cd-host-victim";
@@ -65,7 +78,7 @@ impl AttackedHost {
     /// # Panics
     /// If that fails.
     #[must_use]
-    pub fn new(fixture: &Fixture, inside: &Inside) -> Self {
+    pub fn new(fixture: &Fixture, inside: &Inside, engine: Option<&Engine>) -> Self {
         let (tools, program) = hostile_program(fixture);
         let set_user_id_program = Path::new(&tools).join("set-user-id");
         if rustix::process::geteuid().is_root() {
@@ -92,6 +105,11 @@ impl AttackedHost {
         sockets.iter().for_each(|(_, socket)| socket.set_nonblocking(true).expect("a socket"));
         let loopback = TcpListener::bind("127.0.0.1:0").expect("a free port");
         loopback.set_nonblocking(true).expect("a socket");
+        let outward = TcpListener::bind((own_address(), 0)).expect("a free port");
+        outward.set_nonblocking(true).expect("a socket");
+        let host_address = outward.local_addr().expect("it is bound");
+        let neighbour = engine.map(Neighbour::start);
+        let socket_of = |engine: &Engine| PathBuf::from(engine.address().trim_start_matches("unix://"));
 
         let victim = start_victim(&program);
         let target = Target {
@@ -100,17 +118,20 @@ impl AttackedHost {
             expendable_pid: inside.worker_pid,
             host_pid: victim.id().cast_signed(),
             host_process: VICTIM.to_owned(),
-            host_namespaces: own_namespaces(),
-            engine_sockets: vec![
-                "/run/docker.sock".into(),
-                "/var/run/docker.sock".into(),
-                "/run/podman/podman.sock".into(),
-                fixture.path("docker.sock"),
-            ],
+            host_namespaces: own_namespaces(inside.namespaces),
+            engine_sockets: ["/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"]
+                .map(PathBuf::from)
+                .into_iter()
+                .chain([fixture.path("docker.sock")])
+                .chain(engine.map(socket_of))
+                .collect(),
             host_socket: fixture.path("host.sock"),
             host_abstract_socket: abstract_name,
             host_port: loopback.local_addr().expect("it is bound").port(),
             outside_address: "192.0.2.1:9".parse().expect("an address"),
+            host_address,
+            neighbour: neighbour.as_ref().map_or(host_address, |neighbour| neighbour.address),
+            shifted_secret: SECRET.bytes().map(|byte| byte + 1).collect(),
             home,
             host_folder: elsewhere,
             canary: inside.canary.into(),
@@ -118,7 +139,16 @@ impl AttackedHost {
             processes: inside.processes,
             open_files: inside.open_files,
         };
-        Self { target, program: program.into(), victim, loopback, sockets, decoys: decoys.into() }
+        Self {
+            target,
+            program: program.into(),
+            victim,
+            loopback,
+            outward,
+            _neighbour: neighbour,
+            sockets,
+            decoys: decoys.into(),
+        }
     }
 
     /// Attempts for which this user cannot set up the host, and why.
@@ -136,6 +166,9 @@ impl AttackedHost {
         let mut found = Vec::new();
         if self.loopback.accept().is_ok() {
             found.push("somebody connected to the host's loopback".to_owned());
+        }
+        if self.outward.accept().is_ok() {
+            found.push("somebody connected to the host by its address".to_owned());
         }
         for (name, socket) in &self.sockets {
             if socket.accept().is_ok() {
@@ -185,11 +218,46 @@ fn start_victim(program: &str) -> Child {
     }
 }
 
-fn own_namespaces() -> BTreeMap<String, u64> {
+/// Another container of the same engine, on its bridge; it goes with the test.
+struct Neighbour {
+    address: std::net::SocketAddr,
+    docker: PathBuf,
+    container: String,
+}
+
+impl Neighbour {
+    fn start(engine: &Engine) -> Self {
+        let docker = engine.docker_command().to_owned();
+        let asked = |arguments: &[&str]| {
+            let output = Command::new(&docker).args(arguments).output().expect("the engine's command");
+            assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        };
+        let container = asked(&["run", "--detach", engine.small_image(), "httpd", "-f", "-p", "8080"]);
+        let address = asked(&["inspect", "--format", "{{.NetworkSettings.IPAddress}}", &container]);
+        let address = (address.parse::<IpAddr>().expect("an address"), 8080).into();
+        Self { address, docker, container }
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let _ = Command::new(&self.docker).args(["rm", "--force", &self.container]).output();
+    }
+}
+
+/// The address from which this machine reaches others. No packet is sent.
+fn own_address() -> IpAddr {
+    let socket = UdpSocket::bind("0.0.0.0:0").expect("a free port");
+    socket.connect("192.0.2.1:9").expect("this machine has a way out");
+    socket.local_addr().expect("it is bound").ip()
+}
+
+fn own_namespaces(kinds: &[&str]) -> BTreeMap<String, u64> {
     let id = |kind: &str| {
         let link = fs::read_link(format!("/proc/self/ns/{kind}")).expect("a process has namespaces");
         let link = link.to_string_lossy().into_owned();
         link.split(['[', ']']).nth(1).and_then(|id| id.parse().ok()).expect("a namespace has a number")
     };
-    ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"].map(|kind| (kind.to_owned(), id(kind))).into()
+    kinds.iter().map(|kind| ((*kind).to_owned(), id(kind))).collect()
 }

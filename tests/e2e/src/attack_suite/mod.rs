@@ -1,12 +1,16 @@
-//! The attack suite, which every backend that claims to be sealed runs by one line: [`attack`].
+//! The attack suite: the same attempts on every backend that claims to be sealed. Another backend is one more of
+//! [`Backend`] in the list that [`attack`] is given.
 //!
 //! The hostile program (`tests/attacks`) runs inside, in front of a host on which everything that it wants
 //! really exists. Each attempt is judged twice: by what the program reports (stopped, by the wall that is
-//! named for it, in that wall's way) and from outside, where nothing may have changed.
+//! named for it, in that wall's way) and from outside, where nothing may have changed. [`without_walls`] is the
+//! control: the same attempts in a container that somebody started carelessly.
 
+mod careless;
 mod host;
 mod names;
 mod outside;
+mod table;
 mod verdict;
 
 use std::path::Path;
@@ -14,10 +18,13 @@ use std::path::Path;
 use cofferdam_attacks::Report;
 use serde_json::Value;
 
-use crate::Fixture;
+use crate::containers::{ContainerMode, InContainers};
+use crate::{Engine, Fixture};
+pub use careless::without_walls;
 pub use host::{AttackedHost, Inside};
 pub use outside::{KEY, NAMES, Outside, Server};
-pub use verdict::Verdict;
+pub use table::Table;
+pub use verdict::{Exact, Verdict};
 
 /// A backend under attack.
 pub struct Backend {
@@ -25,19 +32,40 @@ pub struct Backend {
     pub name: &'static str,
     /// What `cofferdam run` is told so that it uses this backend.
     pub flags: &'static [&'static str],
+    /// How it runs containers, if it does.
+    pub containers: Option<&'static ContainerMode>,
     /// What the attacker finds where.
     pub inside: Inside,
-    /// Where a wall may answer in more than one way: how it does here, by attempt.
-    pub exact: &'static [(&'static str, &'static str)],
+    /// Where a wall may answer in more than one way, or another wall than usual stands first: how it does here.
+    pub exact: &'static [Exact],
 }
 
-/// Runs every attempt inside the backend and fails unless each was stopped by its own wall.
+/// Makes every attempt inside every backend, and fails unless each was stopped by its own wall.
 ///
 /// # Panics
-/// With everything that went wrong, after the table was printed.
-pub fn attack(backend: &Backend) {
-    let fixture = Fixture::new();
-    let mut host = AttackedHost::new(&fixture, &backend.inside);
+/// With everything that went wrong, after the table was printed and written.
+pub fn attack(backends: &[Backend]) {
+    let mut table = Table::default();
+    for backend in backends {
+        let fixture = match backend.containers {
+            None => Some(Fixture::new()),
+            Some(mode) => InContainers::new(mode).map(|stage| stage.fixture),
+        };
+        match fixture {
+            Some(fixture) => table.judged(backend.name, attack_one(backend, fixture)),
+            None => table.absent(backend.name, "there is no container engine"),
+        }
+    }
+    println!("{}", table.text());
+    println!("written to {}", table.write("attacks.json").display());
+    let complaints = table.complaints();
+    assert!(complaints.is_empty(), "attacks were not stopped as they must be: {complaints:#?}");
+}
+
+fn attack_one(backend: &Backend, mut fixture: Fixture) -> Verdict {
+    let engine = Engine::find();
+    let mut host = AttackedHost::new(&fixture, &backend.inside, engine.as_ref());
+    fixture.set_env("ANTHROPIC_API_KEY", host::SECRET);
     let before = crate::tree_of(&fixture.repository(), &[]);
     let target = serde_json::to_string(&host.target).expect("a target is plain data");
     let program = host.program.display().to_string();
@@ -52,11 +80,8 @@ pub fn attack(backend: &Backend) {
 
     let events = events(&fixture, &finished.run_id());
     let reports: Vec<Report> = messages(&events).filter_map(|text| serde_json::from_str(text).ok()).collect();
-    let verdict = Verdict::of(&reports, &host.cannot_be_set_up(), backend.exact);
-    println!("{}", verdict.table(backend.name));
-    verdict.write(&format!("attacks-{}.json", backend.name));
-
-    let mut complaints = verdict.complaints;
+    let mut verdict = Verdict::of(&reports, &host.cannot_be_set_up(), backend.exact);
+    let complaints = &mut verdict.complaints;
     complaints.extend(host.complaints());
     if finished.diff() != "" {
         complaints.push(format!("the attempts left something in the workspace: {}", finished.diff()));
@@ -64,11 +89,7 @@ pub fn attack(backend: &Backend) {
     if crate::tree_of(&fixture.repository(), &[]) != before {
         complaints.push("the original repository has changed".to_owned());
     }
-    assert!(
-        complaints.is_empty(),
-        "{} attacks were not stopped as they must be: {complaints:#?}",
-        backend.name
-    );
+    verdict
 }
 
 /// Every event of a run.

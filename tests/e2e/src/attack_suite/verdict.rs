@@ -1,34 +1,45 @@
 //! What became of each attempt.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 
 use cofferdam_attacks::{ATTEMPTS, Ending, Report, find};
-use serde_json::json;
+use cofferdam_core::Wall;
 
-/// Every attempt, judged.
+/// How a wall answers here, where an attempt leaves that open, or where another wall than usual stands first.
+#[derive(Debug, Clone, Copy)]
+pub struct Exact {
+    /// The attempt.
+    pub attempt: &'static str,
+    /// What must stop it on this backend.
+    pub wall: Wall,
+    /// The name of the one error that counts.
+    pub errno: &'static str,
+}
+
+/// Every attempt on one backend, judged.
 pub struct Verdict {
-    rows: Vec<Row>,
+    /// In the order of the attempts.
+    pub rows: Vec<Row>,
     /// What was not as it must be; empty is a sealed sandbox.
     pub complaints: Vec<String>,
 }
 
-struct Row {
-    report: Report,
-    judged: Result<(), String>,
-    skipped: Option<&'static str>,
+/// One attempt, judged.
+pub struct Row {
+    /// What the hostile program said.
+    pub report: Report,
+    /// The wall that had to stop it on this backend.
+    pub wall: Wall,
+    /// Whether it did, or what went wrong.
+    pub judged: Result<(), String>,
+    /// Why the attempt could not be set up.
+    pub skipped: Option<&'static str>,
 }
 
 impl Verdict {
-    /// Judges the reports. `skipped` names attempts that could not be set up, with the reason; `exact` the
-    /// one error that counts where an attempt itself allows several.
+    /// Judges the reports. `skipped` names attempts that could not be set up, with the reason.
     #[must_use]
-    pub fn of(
-        reports: &[Report],
-        skipped: &BTreeMap<&'static str, &'static str>,
-        exact: &[(&'static str, &'static str)],
-    ) -> Self {
+    pub fn of(reports: &[Report], skipped: &BTreeMap<&'static str, &'static str>, exact: &[Exact]) -> Self {
         let mut rows = Vec::new();
         let mut complaints = Vec::new();
         for attempt in ATTEMPTS.iter().copied().flatten() {
@@ -38,61 +49,43 @@ impl Verdict {
                 continue;
             };
             let skipped = skipped.get(attempt.name).copied();
+            let exact = exact.iter().find(|exact| exact.attempt == attempt.name);
             let judged = if skipped.is_some() {
                 Ok(())
             } else {
                 attempt.judge(report).and_then(|()| judge_exactly(report, exact))
             };
             complaints.extend(judged.clone().err());
-            rows.push(Row { report: report.clone(), judged, skipped });
+            let wall = exact.map_or(attempt.wall, |exact| exact.wall);
+            rows.push(Row { report: report.clone(), wall, judged, skipped });
         }
         let unknown = reports.iter().filter(|report| find(&report.name).is_none());
         complaints.extend(unknown.map(|report| format!("{}: no such attempt", report.name)));
+        let without = exact.iter().filter(|exact| find(exact.attempt).is_none());
+        complaints.extend(without.map(|exact| format!("{}: no such attempt", exact.attempt)));
         Self { rows, complaints }
-    }
-
-    /// Attempt, wall, error and verdict, for people.
-    #[must_use]
-    pub fn table(&self, backend: &str) -> String {
-        let mut table = format!("{:<30} {:<18} {:<13} {backend}\n", "attempt", "wall", "error");
-        for Row { report, judged, skipped } in &self.rows {
-            let error = report.errno.as_deref().unwrap_or("-");
-            let verdict = match (judged, skipped, report.result) {
-                (Err(why), _, _) => format!("NOT STOPPED: {why}"),
-                (Ok(()), Some(why), _) => format!("SKIPPED: {why}"),
-                (Ok(()), None, Ending::NotPossible) => format!("nothing to attack: {}", report.detail),
-                (Ok(()), None, _) => "stopped".to_owned(),
-            };
-            let _ = writeln!(table, "{:<30} {:<18} {error:<13} {verdict}", report.name, report.wall.name());
-        }
-        table
-    }
-
-    /// Writes the same as JSON into `target/`, or into the temporary folder where that is not ours.
-    ///
-    /// # Panics
-    /// If it can be written to neither.
-    pub fn write(&self, name: &str) {
-        let rows: Vec<_> = self
-            .rows
-            .iter()
-            .map(|row| json!({ "report": row.report, "stopped": row.judged.is_ok(), "skipped": row.skipped }))
-            .collect();
-        let text = serde_json::to_vec_pretty(&json!({ "attempts": rows, "complaints": self.complaints }))
-            .expect("a verdict is plain data");
-        let target: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
-        let temporary = std::env::temp_dir().join(format!("cofferdam-{}", std::process::id()));
-        let places = [target.join(name), temporary.with_extension(name)];
-        let written = places.iter().find(|path| std::fs::write(path, &text).is_ok());
-        println!("written to {}", written.expect("one of the two can be written").display());
     }
 }
 
-fn judge_exactly(report: &Report, exact: &[(&'static str, &'static str)]) -> Result<(), String> {
-    let wanted = exact.iter().find(|(name, _)| *name == report.name);
-    match (wanted, report.result) {
-        (Some((name, wanted)), Ending::Stopped) if report.errno.as_deref() != Some(wanted) => {
-            Err(format!("{name}: stopped, but not with {wanted} as this backend does: {}", report.detail))
+impl Row {
+    /// For people: the wall and its answer, or what went wrong.
+    #[must_use]
+    pub fn cell(&self) -> String {
+        match (&self.judged, self.skipped, self.report.result) {
+            (Err(why), _, _) => format!("NOT STOPPED: {why}"),
+            (Ok(()), Some(_), _) => "SKIPPED".to_owned(),
+            (Ok(()), None, Ending::NotPossible) => "nothing to attack".to_owned(),
+            (Ok(()), None, _) => {
+                format!("{} ({})", self.wall.name(), self.report.errno.as_deref().unwrap_or("measured"))
+            }
+        }
+    }
+}
+
+fn judge_exactly(report: &Report, exact: Option<&Exact>) -> Result<(), String> {
+    match (exact, report.result) {
+        (Some(Exact { attempt, errno, .. }), Ending::Stopped) if report.errno.as_deref() != Some(errno) => {
+            Err(format!("{attempt}: stopped, but not with {errno} as this backend does: {}", report.detail))
         }
         _ => Ok(()),
     }

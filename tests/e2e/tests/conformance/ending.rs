@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cofferdam_core::{AgentEnd, ExitCause, LimitHit, ToWorker};
-use cofferdam_e2e::processes::{descendants_of, is_alive, wait_until, with_role};
+use cofferdam_e2e::processes::{is_alive, wait_until};
 use cofferdam_sandbox::Attachment;
 
 use crate::on_every_backend;
-use crate::stage::{Talk, end_of};
+use crate::stage::{Talk, end_of, texts};
 
 const SOON: Duration = Duration::from_secs(3);
 /// A child that leaves its parent, its group and its session.
@@ -36,8 +36,7 @@ on_every_backend! {
 
     async fn killing_a_sandbox_ends_its_whole_tree(stage: Stage) {
         let (sandbox, mut talk) = stage.running(&stage.policy(), WITH_A_RUNAWAY).await;
-        let shim = with_role(&stage.fixture.state(), "shim")[0];
-        let tree = descendants_of(shim);
+        let tree = stage.processes();
         // By name, from another process, as a service does after a restart.
         let other = stage.backend_after_a_restart().open(sandbox.id()).await.unwrap();
         other.kill().await.unwrap();
@@ -82,12 +81,29 @@ on_every_backend! {
         sandbox.destroy().await.unwrap();
     }
 
+    async fn needing_too_many_processes_is_refused_where_they_are_limited(stage: Stage) {
+        if !stage.kind.mode.is_sandboxed() {
+            return;
+        }
+        let mut policy = stage.policy();
+        policy.limits.pids = 32;
+        let script = "i=0; while [ $i -lt 200 ]; do sleep 60 & i=$((i+1)); done; echo all started";
+        let (sandbox, mut talk) = stage.running(&policy, script).await;
+        let seen = talk.rest().await;
+        assert_eq!(texts(&seen), [""; 0], "nobody may start that many");
+        assert!(matches!(end_of(&seen), Some(AgentEnd::Exited { code: 1.. })), "{:?}", end_of(&seen));
+        let exit = sandbox.wait().await.unwrap();
+        // Elsewhere the kernel counts only where a control group was to be had.
+        assert!(exit.pids_refused > 0 || !stage.kind.mode.is_container(), "{exit:?}");
+        sandbox.destroy().await.unwrap();
+    }
+
     async fn an_attached_sandbox_ends_with_its_maker(stage: Stage) {
         let sandbox = stage.create(&stage.policy(), Attachment::Attached).await;
         let mut talk = Talk::to(&*sandbox).await;
         stage.give_job(&mut talk, &*sandbox, &stage.policy(), WITH_A_RUNAWAY).await;
         talk.until("agent.started").await;
-        let tree = descendants_of(with_role(&stage.fixture.state(), "shim")[0]);
+        let tree = stage.processes();
         let id = sandbox.id().clone();
         drop(sandbox);
         wait_until(SOON, "the whole tree is gone", || !tree.iter().any(|pid| is_alive(*pid)));

@@ -1,10 +1,13 @@
 //! What every backend promises, tested on every backend with the real binary as the worker.
 //!
-//! Another backend is one more line in [`on_every_backend`].
+//! Another backend is one more line in [`on_every_backend`], and in [`on_every_container`] if it runs containers.
 
+mod container;
 mod ending;
+mod output;
 mod promises;
 mod stage;
+mod strangers;
 
 /// One test for each backend.
 #[macro_export]
@@ -12,15 +15,24 @@ macro_rules! on_every_backend {
     ($(async fn $name:ident($stage:ident: Stage) $body:block)+) => {
         $crate::on_every_backend! { @each host, $crate::stage::HOST, $($name $stage $body)+ }
         $crate::on_every_backend! { @each native, $crate::stage::NATIVE, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each docker, $crate::stage::DOCKER, $($name $stage $body)+ }
     };
     (@each $backend:ident, $kind:expr, $($name:ident $stage:ident $body:block)+) => {
         mod $backend {
             use super::*;
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
-                let $stage = $crate::stage::Stage::new($kind);
+                let Some($stage) = $crate::stage::Stage::new($kind) else { return };
                 $body
             })+
         }
+    };
+}
+
+/// One test for each backend that runs containers.
+#[macro_export]
+macro_rules! on_every_container {
+    ($(async fn $name:ident($stage:ident: Stage) $body:block)+) => {
+        $crate::on_every_backend! { @each docker, $crate::stage::DOCKER, $($name $stage $body)+ }
     };
 }

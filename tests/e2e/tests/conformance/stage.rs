@@ -1,6 +1,7 @@
 //! A backend, and a worker to talk to.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,9 +10,12 @@ use cofferdam_core::{
     AgentEnd, AgentSetup, AttemptRef, FromWorker, InsideSeal, Job, LimitsRule, Mode, Network, Policy, RunId,
     SandboxId, ToWorker, WorkerExited, worker_line,
 };
-use cofferdam_e2e::{Fixture, binary, node_id};
+use cofferdam_e2e::processes::{descendants_of, with_role};
+use cofferdam_e2e::{Engine, Fixture, binary, node_id};
 use cofferdam_runner::Home;
-use cofferdam_sandbox::{Attachment, Backend, Process, Sandbox, SandboxSpec, Workspace, host, native};
+use cofferdam_sandbox::{
+    Attachment, Backend, Process, Sandbox, SandboxSpec, Workspace, docker, host, native,
+};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 
 /// Longer than anything may take on a busy machine.
@@ -23,23 +27,51 @@ pub(crate) struct Kind {
     pub(crate) mode: Mode,
     /// A network that it can enforce.
     pub(crate) network: Network,
-    make: fn(PathBuf) -> Arc<dyn Backend>,
+    make: Make,
+}
+
+/// How a backend is made from a state folder.
+#[derive(Clone, Copy)]
+enum Make {
+    OnThisMachine(fn(PathBuf) -> Arc<dyn Backend>),
+    /// Containers, and the command by which a stranger would lay hands on them; `None` where there is none.
+    InContainers {
+        command: fn(&Engine) -> Option<PathBuf>,
+        backend: fn(PathBuf, &Engine) -> Arc<dyn Backend>,
+    },
 }
 
 pub(crate) const HOST: Kind = Kind {
     mode: Mode::Host,
     network: Network::Open,
-    make: |state| {
+    make: Make::OnThisMachine(|state| {
         Arc::new(host::HostBackend::new(host::Options { state, binary: binary(), caller: caller() }))
-    },
+    }),
 };
 
 pub(crate) const NATIVE: Kind = Kind {
     mode: Mode::Native,
     network: Network::None,
-    make: |state| {
+    make: Make::OnThisMachine(|state| {
         let options = native::Options { state, binary: binary(), caller: caller(), without: Vec::new() };
         Arc::new(native::NativeBackend::new(options))
+    }),
+};
+
+pub(crate) const DOCKER: Kind = Kind {
+    mode: Mode::Docker,
+    network: Network::None,
+    make: Make::InContainers {
+        command: |engine| Some(engine.docker_command().to_owned()),
+        backend: |state, engine| {
+            Arc::new(docker::DockerBackend::new(docker::Options {
+                state,
+                binary: binary(),
+                engine: Ok(engine.address().parse().expect("the engine's address")),
+                caller: caller(),
+                without: Vec::new(),
+            }))
+        },
     },
 };
 
@@ -53,36 +85,89 @@ pub(crate) struct Stage {
     pub(crate) fixture: Fixture,
     pub(crate) kind: Kind,
     pub(crate) backend: Arc<dyn Backend>,
+    engine: Option<(Engine, PathBuf)>,
     home: Home,
     attempt: AttemptRef,
 }
 
 impl Stage {
-    pub(crate) fn new(kind: Kind) -> Self {
+    /// `None`, said on stderr, where there is no engine for a backend that needs one.
+    pub(crate) fn new(kind: Kind) -> Option<Self> {
+        let engine = match kind.make {
+            Make::OnThisMachine(_) => None,
+            Make::InContainers { command, .. } => {
+                let engine = Engine::find()?;
+                let command = command(&engine)?;
+                Some((engine, command))
+            }
+        };
         let fixture = Fixture::without_repository();
         let home = Home::open(&fixture.state()).expect("a state folder");
-        let backend = (kind.make)(home.root().to_owned());
+        let backend = make(kind, &home, engine.as_ref());
         // Control groups are named after sandboxes, and tests run side by side.
         static STAGES: AtomicU64 = AtomicU64::new(1);
         let number =
             u128::from(std::process::id()) << 32 | u128::from(STAGES.fetch_add(1, Ordering::Relaxed));
         let attempt = AttemptRef { run: RunId::new(cofferdam_runner::now_ms(), number), number: 1 };
-        Self { fixture, kind, backend, home, attempt }
+        Some(Self { fixture, kind, backend, engine, home, attempt })
     }
 
     /// What a process has that was started after the one that made the sandboxes had died.
     pub(crate) fn backend_after_a_restart(&self) -> Arc<dyn Backend> {
-        (self.kind.make)(self.home.root().to_owned())
+        make(self.kind, &self.home, self.engine.as_ref())
     }
 
     pub(crate) fn policy(&self) -> Policy {
-        Policy {
+        let mut policy = Policy {
             mode: self.kind.mode,
             network: self.kind.network,
             limits_rule: LimitsRule::BestEffort,
             grace_ms: 200,
             ..Policy::default()
+        };
+        if let Some((engine, _)) = &self.engine {
+            policy.container.image = engine.small_image().parse().expect("an image's name");
         }
+        policy
+    }
+
+    /// The processes of the sandbox, by their numbers on this machine.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        if self.engine.is_none() {
+            return descendants_of(with_role(&self.fixture.state(), "shim")[0]);
+        }
+        let first = self.by_hand(&["inspect", "--format", "{{.State.Pid}}", &self.container()]);
+        let first = first.trim().parse().expect("a process id");
+        std::iter::once(first).chain(descendants_of(first)).collect()
+    }
+
+    /// What the sandbox's container is called at its engine.
+    pub(crate) fn container(&self) -> String {
+        format!("cofferdam-{}", self.id())
+    }
+
+    /// What somebody does with the engine's own command. Its output.
+    pub(crate) fn by_hand(&self, arguments: &[&str]) -> String {
+        let (_, command) = self.engine.as_ref().expect("a backend that runs containers");
+        let output = Command::new(command).args(arguments).output().expect("the engine's command");
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Paths that lead to the engine's own socket.
+    pub(crate) fn engine_sockets(&self) -> Vec<PathBuf> {
+        let (engine, _) = self.engine.as_ref().expect("a backend that runs containers");
+        let socket = PathBuf::from(engine.address().trim_start_matches("unix://"));
+        let folder = socket.parent().expect("a socket is in a folder").to_owned();
+        let link = self.fixture.path("innocent");
+        std::os::unix::fs::symlink(&socket, &link).expect("a new link");
+        vec![socket, folder, link, "/".into()]
+    }
+
+    /// A small image that the engine has.
+    pub(crate) fn image(&self) -> String {
+        let (engine, _) = self.engine.as_ref().expect("a backend that runs containers");
+        engine.small_image().to_owned()
     }
 
     pub(crate) fn id(&self) -> SandboxId {
@@ -142,6 +227,15 @@ impl Stage {
         };
         talk.send(&ToWorker::Job(Box::new(job))).await;
         talk.send(&ToWorker::Start).await;
+    }
+}
+
+fn make(kind: Kind, home: &Home, engine: Option<&(Engine, PathBuf)>) -> Arc<dyn Backend> {
+    let state = home.root().to_owned();
+    match (kind.make, engine) {
+        (Make::OnThisMachine(backend), _) => backend(state),
+        (Make::InContainers { backend, .. }, Some((engine, _))) => backend(state, engine),
+        (Make::InContainers { .. }, None) => unreachable!("a stage with containers has an engine"),
     }
 }
 

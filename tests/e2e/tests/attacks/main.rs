@@ -1,0 +1,4 @@
+//! A hostile program in the sandbox.
+
+mod attempts;
+mod behaviours;
