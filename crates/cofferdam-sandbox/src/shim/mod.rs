@@ -158,7 +158,7 @@ impl Shim {
             if woken.child_ended {
                 break self.reap()?;
             }
-            let action = watch.decide(&woken, Instant::now(), self.child.id());
+            let action = watch.decide(&woken, Instant::now(), Some(self.child.id().cast_signed()));
             match action {
                 Action::Wait => {}
                 Action::Ask => self.relay.send(&ToWorker::Cancel { grace_ms: self.plan.grace_ms }),
