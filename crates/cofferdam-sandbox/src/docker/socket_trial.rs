@@ -1,24 +1,12 @@
-//! Whether a container of this engine reaches a socket of this machine: what `sealed` rests on.
-//!
-//! The socket's folder is mounted either way. But an engine on another machine, in a virtual machine, or a runtime with
-//! a kernel of its own shows the file and not who listens behind it. Nobody can be asked; so it is tried, once for
-//! each engine and runtime.
+//! Tries in a container of the engine whether it reaches a socket of this machine.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::time::Duration;
 
 use bollard::Docker;
 use bollard::models::SystemInfo;
 use bollard::query_parameters::{CreateContainerOptions, WaitContainerOptions};
-use cofferdam_core::{Network, Policy, gateway, inside};
+use cofferdam_core::{Network, Policy, inside};
 use futures_util::StreamExt;
-use tokio::io::AsyncWriteExt;
 
 use super::DockerBackend;
 use super::body::{Parts, body};
@@ -27,13 +15,7 @@ use super::image::Image;
 use super::plan::label;
 use super::sandbox::remove_container;
 use crate::backend::Refusal;
-use crate::container::{Bound, Identity};
-use crate::remove::remove_tree;
-
-/// A container that takes longer is stuck.
-const DEADLINE: Duration = Duration::from_secs(30);
-/// What is said through the socket.
-const WORD: &[u8] = b"cofferdam";
+use crate::container::{Bound, Known, SOCKET_DEADLINE, SocketTrial, unreachable_socket};
 
 /// Tries it, unless it worked before with the same engine, runtime and binary.
 pub(super) async fn try_socket(
@@ -43,81 +25,29 @@ pub(super) async fn try_socket(
     policy: &Policy,
     image: &Image,
 ) -> Result<(), Refusal> {
-    let known = known_path(&backend.options.state, info, policy);
+    let known = known(backend, info, policy);
     if known.exists() {
         return Ok(());
     }
-    let place = tempdir(&backend.options.state).map_err(|error| failed(&error.to_string()))?;
-    let tried = tokio::time::timeout(DEADLINE, trial(backend, docker, policy, image, &place)).await;
-    let _ = remove_tree(&place);
-    match tried.unwrap_or_else(|_| Err(format!("it took longer than {} s", DEADLINE.as_secs()))) {
+    let tried = tokio::time::timeout(SOCKET_DEADLINE, trial(backend, docker, policy, image)).await;
+    match tried.unwrap_or_else(|_| Err(format!("it took longer than {} s", SOCKET_DEADLINE.as_secs()))) {
         Ok(()) => {
-            let _ = known.parent().map(fs::create_dir_all);
-            let _ = fs::write(&known, "");
+            known.remember();
             Ok(())
         }
-        Err(why) => Err(failed(&why)),
+        Err(why) => Err(unreachable_socket("this engine", &why)),
     }
 }
 
-/// The role: connects to the socket that is named and passes on what it hears. 0 if it heard the word.
-#[must_use]
-pub fn try_socket_main(path: &Path) -> ExitCode {
-    let heard = || -> io::Result<Vec<u8>> {
-        let mut heard = vec![0; WORD.len()];
-        UnixStream::connect(path)?.read_exact(&mut heard)?;
-        Ok(heard)
-    };
-    match heard() {
-        Ok(word) if word == WORD => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
-        Err(error) => {
-            let _ = writeln!(io::stdout(), "{error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn failed(why: &str) -> Refusal {
-    Refusal {
-        problem: format!(
-            "a container of this engine cannot reach the broker's socket, so it cannot be sealed: {why}"
-        ),
-        remedy:
-            "use --mode native or an engine of this machine (not in a virtual machine), or say --network open"
-                .to_owned(),
-    }
-}
-
-/// The mark of a trial that worked.
-fn known_path(state: &Path, info: &SystemInfo, policy: &Policy) -> PathBuf {
+fn known(backend: &DockerBackend, info: &SystemInfo, policy: &Policy) -> Known {
+    let runtime = policy.container.runtime.as_ref().map(|name| name.as_str());
     let parts = [
-        info.id.as_deref().unwrap_or_default(),
-        info.server_version.as_deref().unwrap_or_default(),
-        info.kernel_version.as_deref().unwrap_or_default(),
-        policy
-            .container
-            .runtime
-            .as_ref()
-            .map(|name| name.as_str())
-            .or(info.default_runtime.as_deref())
-            .unwrap_or_default(),
-        env!("CARGO_PKG_VERSION"),
+        info.id.as_deref(),
+        info.server_version.as_deref(),
+        info.kernel_version.as_deref(),
+        runtime.or(info.default_runtime.as_deref()),
     ];
-    let plain = |text: &str| -> String {
-        text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect()
-    };
-    state.join("engines").join(parts.map(plain).join("_"))
-}
-
-/// A folder that the user inside may walk.
-fn tempdir(state: &Path) -> io::Result<PathBuf> {
-    let mut random = [0; 8];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    let place = state.join("trials").join(format!("socket-{:016x}", u64::from_ne_bytes(random)));
-    fs::create_dir_all(&place)?;
-    fs::set_permissions(&place, fs::Permissions::from_mode(0o755))?;
-    Ok(place)
+    Known::new(&backend.options.state, &parts.map(Option::unwrap_or_default))
 }
 
 async fn trial(
@@ -125,28 +55,21 @@ async fn trial(
     docker: &Docker,
     policy: &Policy,
     image: &Image,
-    place: &Path,
 ) -> Result<(), String> {
-    let listener = crate::socket::listen(place, gateway::SOCKET).map_err(|error| error.to_string())?;
-    fs::set_permissions(place.join(gateway::SOCKET), fs::Permissions::from_mode(0o666))
-        .map_err(|error| error.to_string())?;
-    listener.set_nonblocking(true).map_err(|error| error.to_string())?;
-    let listener = tokio::net::UnixListener::from_std(listener).map_err(|error| error.to_string())?;
-    let name = format!("cofferdam-{}", place.file_name().unwrap_or_default().to_string_lossy());
+    let trial = SocketTrial::new(&backend.options.state).map_err(|error| error.to_string())?;
+    let name = trial.container();
     let policy = Policy { network: Network::None, ..policy.clone() };
-    let mut bounds = vec![Bound::read_only(place, inside::EGRESS)];
+    let mut bounds = vec![trial.bound()];
     bounds.extend(backend.mounted_binary(image).map(|binary| Bound::read_only(binary, inside::BINARY)));
     let mut command = backend.worker_command(image);
     command.truncate(1);
-    command.extend(["try-socket".to_owned(), format!("{}/{}", inside::EGRESS, gateway::SOCKET)]);
+    command.extend(SocketTrial::arguments());
+    let state = backend.state_id().map_err(|error| error.to_string())?;
     let parts = Parts {
         policy: &policy,
         image,
-        who: Identity { uid: inside::UID, gid: inside::UID, ids: None },
-        labels: HashMap::from([(
-            label::STATE.to_owned(),
-            backend.state_id().map_err(|error| error.to_string())?,
-        )]),
+        who: SocketTrial::who(),
+        labels: HashMap::from([(label::STATE.to_owned(), state)]),
         command,
         bounds,
         memories: Vec::new(),
@@ -157,23 +80,10 @@ async fn trial(
     docker.create_container(Some(options), body(parts)).await.map_err(|error| message_of(&error))?;
     let ended = tokio::select! {
         ended = run(docker, &name) => ended,
-        error = serve(&listener) => Err(error.to_string()),
+        error = trial.serve() => Err(error.to_string()),
     };
     let removed = remove_container(docker, &name).await.map_err(|error| message_of(&error));
     ended.and(removed)
-}
-
-/// Says the word to whoever comes.
-async fn serve(listener: &tokio::net::UnixListener) -> io::Error {
-    loop {
-        match listener.accept().await {
-            Ok((mut stream, _)) => {
-                let _ = stream.write_all(WORD).await;
-                let _ = stream.shutdown().await;
-            }
-            Err(error) => return error,
-        }
-    }
 }
 
 async fn run(docker: &Docker, name: &str) -> Result<(), String> {
