@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use cofferdam_core::{Redactor, Vendor};
 use cofferdam_runner::{BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, Home, Node, NodeOptions};
-use cofferdam_sandbox::{Attachment, Backend, host, native};
+use cofferdam_sandbox::{Attachment, Backend, apple, host, native};
 use cofferdam_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -73,8 +73,15 @@ fn backends(home: &Home, binary: &std::path::Path) -> Vec<Arc<dyn Backend>> {
         caller: caller.clone(),
         without: Vec::new(),
     };
+    let apple = apple::Options {
+        state: state.clone(),
+        binary: binary.clone(),
+        caller: caller.clone(),
+        without: Vec::new(),
+    };
     vec![
         Arc::new(native::NativeBackend::new(native)),
+        Arc::new(apple::AppleBackend::new(apple)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ]
 }
