@@ -7,10 +7,11 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cofferdam_core::{ExitCause, FromWorker, SandboxExit, worker_line};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -81,6 +82,9 @@ struct First {
     process: ProcessRecord,
     group: Option<CgroupPlan>,
     freezer: Option<Freezer>,
+    /// Readable when it has ended: a moment before the runtime removes its groups with their counters. `None` once that
+    /// was seen.
+    death: Option<OwnedFd>,
 }
 
 impl Container {
@@ -113,8 +117,16 @@ impl Container {
         }
     }
 
-    pub(super) fn look(&mut self, folder: &Folder) -> Look {
+    /// What is readable when its first process has ended, until somebody has looked.
+    pub(super) fn death(&self) -> Option<BorrowedFd<'_>> {
         match &self.stage {
+            Stage::Starting | Stage::Runs(None) => None,
+            Stage::Runs(Some(first)) => first.death.as_ref().map(AsFd::as_fd),
+        }
+    }
+
+    pub(super) fn look(&mut self, folder: &Folder) -> Look {
+        match &mut self.stage {
             Stage::Starting if has_started(folder) => {
                 report(&LaunchStatus::Ready);
                 let _ = end_report();
@@ -126,6 +138,9 @@ impl Container {
                     let now = cgroup::hits(group);
                     self.hits.oom_kills = self.hits.oom_kills.max(now.oom_kills);
                     self.hits.pids_refused = self.hits.pids_refused.max(now.pids_refused);
+                }
+                if first.death.as_ref().is_some_and(|death| has_ended(death, Duration::ZERO)) {
+                    first.death = None;
                 }
                 self.paused |= first.freezer.as_ref().is_some_and(Freezer::is_frozen);
             }
@@ -139,14 +154,17 @@ impl Container {
         let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0)?;
         // In a virtual machine the number is of another kernel, and somebody else's here.
         let process = ProcessRecord::of(pid).ok().filter(|_| is_ours(pid))?;
-        Some(First { process, group: cgroup::of_process(pid), freezer: Freezer::of_process(pid) })
+        let death = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Some(First { process, group: cgroup::of_process(pid), freezer: Freezer::of_process(pid), death })
     }
 
     /// Kills the container, and its client if that does not notice.
     pub(super) fn kill(&mut self, client: &mut Child) {
-        let give_up = Instant::now() + CLIENT_GRACE;
+        let pid = Pid::from_raw(client.id().cast_signed()).expect("a child's id is positive");
+        let notices =
+            || pidfd_open(pid, PidfdFlags::empty()).is_ok_and(|client| has_ended(client, CLIENT_GRACE));
         // One that is not there yet is being made by the client, which therefore ends first.
-        if !self.runtime.kill(&self.name) || !has_ended(client, give_up) {
+        if !self.runtime.kill(&self.name) || !notices() {
             let _ = client.kill();
             self.runtime.kill(&self.name);
         }
@@ -206,13 +224,11 @@ fn complaint(folder: &Folder) -> LaunchError {
     LaunchError { step: "start the container".to_owned(), errno: None, message }
 }
 
-fn has_ended(child: &Child, give_up: Instant) -> bool {
-    let pid = Pid::from_raw(child.id().cast_signed()).expect("a child's id is positive");
-    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { return true };
-    let left = give_up.saturating_duration_since(Instant::now());
-    let left = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
-    let mut polled = [PollFd::new(&pidfd, PollFlags::IN)];
-    poll(&mut polled, Some(&left)).is_ok_and(|ready| ready > 0)
+/// Whether the process behind this descriptor ends within that time.
+fn has_ended(process: impl AsFd, within: Duration) -> bool {
+    let within = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
+    let mut polled = [PollFd::new(&process, PollFlags::IN)];
+    poll(&mut polled, Some(&within)).is_ok_and(|ready| ready > 0)
 }
 
 /// Whether a process is our worker: the binary that we mounted.

@@ -224,6 +224,8 @@ impl Shim {
         if self.plan.attached {
             polled.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
         }
+        let death = self.container.as_ref().and_then(Container::death);
+        polled.extend(death.map(|death| PollFd::from_borrowed_fd(death, PollFlags::IN)));
         let timeout =
             Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
         match poll(&mut polled, Some(&timeout)) {
@@ -231,7 +233,11 @@ impl Shim {
             Err(error) => return Err(error.into()),
         }
         let ready = |index: usize| polled.get(index).is_some_and(|fd| !fd.revents().is_empty());
-        Ok(Woken { child_ended: ready(0), kill_requested: ready(1), owner_gone: ready(2) })
+        Ok(Woken {
+            child_ended: ready(0),
+            kill_requested: ready(1),
+            owner_gone: self.plan.attached && ready(2),
+        })
     }
 
     fn reap(&mut self) -> io::Result<ExitCause> {
