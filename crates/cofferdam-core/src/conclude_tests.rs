@@ -175,7 +175,12 @@ proptest! {
         let exit = SandboxExit { oom_kills: 0, pids_refused: 0, ..exit };
         let known = matches!(
             exit.cause,
-            ExitCause::Deadline | ExitCause::Limit { .. } | ExitCause::OwnerGone
+            ExitCause::Deadline
+                | ExitCause::Limit { .. }
+                | ExitCause::OwnerGone
+                | ExitCause::Paused
+                | ExitCause::Removed
+                | ExitCause::EngineGone
         );
         let outcome = ended(None, &exit, false);
         let crashed = matches!(outcome, Outcome::Failed { class: FailureClass::WorkerCrashed, .. });

@@ -321,6 +321,11 @@ impl Seal {
                     "processor held",
                     show(cpus),
                 );
+                // Where a runtime limits memory and not processes, the worker counts them.
+                let pids = match policy.limits_rule {
+                    LimitsRule::BestEffort => pids.or(own.processes),
+                    LimitsRule::Required => pids,
+                };
                 found.unless(held(pids, most_pids), Wall::Limits, "processes held", show(pids));
             }
             None if policy.limits_rule == LimitsRule::BestEffort => {

@@ -189,6 +189,18 @@ fn a_missing_group_is_no_breach_where_limits_are_best_effort() {
 }
 
 #[test]
+fn a_group_that_counts_no_processes_needs_somebody_who_does_where_limits_are_best_effort() {
+    let mut seal = good();
+    seal.outside.cgroup.as_mut().unwrap().pids = None;
+    seal.inside.limits.processes = Some(u64::from(policy().limits.pids));
+    let lenient = Policy { limits_rule: LimitsRule::BestEffort, ..policy() };
+    assert_eq!(seal.breaches(&lenient, &[]), []);
+    assert_eq!(seal.breaches(&policy(), &[]).len(), 1, "a group is required");
+    seal.inside.limits.processes = None;
+    assert_eq!(seal.breaches(&lenient, &[]).len(), 1, "somebody must count the processes");
+}
+
+#[test]
 fn a_host_run_promises_no_wall() {
     let mut seal = good();
     seal.mode = Mode::Host;

@@ -32,9 +32,9 @@ pub trait Backend: Send + Sync {
     /// The variables that every agent of this backend gets: from the caller's or the image's, and of our own.
     fn base_env(&self, policy: &Policy) -> BTreeMap<String, String>;
 
-    /// The name by which an `open` sandbox reaches services that listen on the host's loopback; `None` where the
-    /// host's loopback is its own.
-    fn host_name(&self) -> Option<&str> {
+    /// The name by which an `open` sandbox reaches the host's services; `None` where the host's loopback is its own, or
+    /// where there is no such name.
+    fn host_name(&self, _policy: &Policy) -> Option<&str> {
         None
     }
 

@@ -138,6 +138,8 @@ pub(crate) enum Record {
     Container,
     /// That we ended it ourselves.
     Killed,
+    /// That the container is gone.
+    Removed,
     /// The shim's process.
     Process,
     /// What the outside measured.
@@ -153,6 +155,7 @@ impl Record {
             Self::Plan => "plan.json",
             Self::Container => "container.json",
             Self::Killed => "killed.json",
+            Self::Removed => "removed.json",
             Self::Process => "process.json",
             Self::Outside => "outside.json",
             Self::Exit => "exit.json",

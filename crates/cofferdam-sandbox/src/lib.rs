@@ -1,12 +1,13 @@
 //! Sandboxes: the sealed places in which attempts run.
 //!
-//! [`Backend`] makes them and [`Sandbox`] is one of them; `native` and `host` are the backends, a folder
-//! each. What a sandbox must enforce is a `Policy`; a backend that cannot enforce one refuses it and
+//! [`Backend`] makes them and [`Sandbox`] is one of them; `native`, `docker`, `apple` and `host` are the backends, a
+//! folder each. What a sandbox must enforce is a `Policy`; a backend that cannot enforce one refuses it and
 //! never weakens it.
 //!
 //! This crate knows neither runs nor the store, and it does not know what is done inside: it starts our
 //! own binary there as a worker and hands over the worker's stdio.
 
+pub mod apple;
 mod backend;
 mod container;
 pub mod docker;
@@ -26,4 +27,4 @@ pub use backend::{
     Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder, ToolOutput, Workspace,
 };
 pub use remove::remove_tree;
-pub use shim::shim_main;
+pub use shim::{runtime_client_main, shim_main};

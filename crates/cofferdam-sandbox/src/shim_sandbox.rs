@@ -1,4 +1,4 @@
-//! A sandbox that a shim watches: how `native` and `host` are attached to, waited for and ended.
+//! A sandbox that a shim watches: how it is attached to, waited for and ended.
 
 use std::io;
 use std::time::Duration;
@@ -34,6 +34,37 @@ impl ShimSandbox {
     fn shim(&self) -> Result<Option<ProcessRecord>, OpenError> {
         let record = self.folder.read(Record::Process).map_err(self.error("read the shim's record"))?;
         Ok(record.filter(|record: &ProcessRecord| record.is_alive()))
+    }
+
+    /// Whether its shim lives.
+    pub(crate) fn is_watched(&self) -> Result<bool, OpenError> {
+        Ok(self.shim()?.is_some())
+    }
+
+    /// Kills what lives, and takes the folder out of the way, so that nothing can start any more.
+    pub(crate) async fn end(&self) -> Result<Folder, OpenError> {
+        self.kill().await?;
+        let folder = self.folder.leave().map_err(self.error("take the folder away"))?;
+        // A shim that was just starting has recorded itself in time to be seen here, or will not start.
+        let late = Self { folder: folder.clone(), layers: self.layers.clone(), _owner: None };
+        late.kill_shim().await?;
+        Ok(folder)
+    }
+
+    /// Removes what is left of a sandbox that was ended.
+    pub(crate) async fn clear(&self, folder: Folder) -> Result<(), OpenError> {
+        let plan: Option<ShimPlan> = folder.read(Record::Shim).map_err(self.error("read the plan"))?;
+        let removed = tokio::task::spawn_blocking(move || {
+            if let Some(cgroup) = plan.and_then(|plan| plan.cgroup) {
+                native::end_cgroup(&cgroup)?;
+            }
+            native::release_ids(&folder)?;
+            remove_tree(folder.path())
+        });
+        removed
+            .await
+            .unwrap_or_else(|panic| Err(io::Error::other(panic)))
+            .map_err(self.error("remove what is left"))
     }
 
     /// Kills the shim, and with it the sandbox, which is tied to it.
@@ -123,22 +154,7 @@ impl Sandbox for ShimSandbox {
         if !self.folder.exists() {
             return Ok(());
         }
-        self.kill().await?;
-        let folder = self.folder.leave().map_err(self.error("take the folder away"))?;
-        // A shim that was just starting has recorded itself in time to be seen here, or will not start.
-        let late = Self { folder: folder.clone(), layers: self.layers.clone(), _owner: None };
-        late.kill_shim().await?;
-        let plan: Option<ShimPlan> = folder.read(Record::Shim).map_err(self.error("read the plan"))?;
-        let removed = tokio::task::spawn_blocking(move || {
-            if let Some(cgroup) = plan.and_then(|plan| plan.cgroup) {
-                native::end_cgroup(&cgroup)?;
-            }
-            native::release_ids(&folder)?;
-            remove_tree(folder.path())
-        });
-        removed
-            .await
-            .unwrap_or_else(|panic| Err(io::Error::other(panic)))
-            .map_err(self.error("remove what is left"))
+        let folder = self.end().await?;
+        self.clear(folder).await
     }
 }

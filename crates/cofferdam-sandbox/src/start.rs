@@ -12,7 +12,7 @@ use crate::folder::Folder;
 use crate::native::{LaunchStatus, explain};
 use crate::shim_sandbox::ShimSandbox;
 
-/// How long a sandbox may take to come up. It takes milliseconds; a machine under load takes longer.
+/// How long a sandbox of ours may take to come up. It takes milliseconds; a machine under load takes longer.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Starts the shim of a sandbox whose folder is ready, and waits until the worker runs.
@@ -22,7 +22,7 @@ pub(crate) async fn start(
     command: &[String],
     attachment: Attachment,
 ) -> Result<ShimSandbox, CreateError> {
-    match start_shim(&folder, command, attachment).await {
+    match start_shim(&folder, command, attachment, DEADLINE).await {
         Ok(owner) => Ok(ShimSandbox { folder, layers, _owner: owner }),
         Err(error) => {
             discard(folder).await;
@@ -47,10 +47,12 @@ pub(crate) fn failed(id: &SandboxId, step: &str, error: &io::Error) -> CreateErr
     }
 }
 
-async fn start_shim(
+/// Starts a shim, and waits until it says that the worker runs. What is held keeps an attached one alive.
+pub(crate) async fn start_shim(
     folder: &Folder,
     command: &[String],
     attachment: Attachment,
+    within: Duration,
 ) -> Result<Option<std::process::ChildStdin>, CreateError> {
     let id = folder.id();
     let (program, arguments) = command.split_first().expect("the shim has a command");
@@ -65,9 +67,9 @@ async fn start_shim(
     let status = tokio::process::ChildStderr::from_std(status)
         .map_err(|error| failed(id, "watch the shim", &error))?;
     let mut text = String::new();
-    let read = tokio::time::timeout(DEADLINE, status.take(64 << 10).read_to_string(&mut text)).await;
+    let read = tokio::time::timeout(within, status.take(64 << 10).read_to_string(&mut text)).await;
     match read {
-        Err(_) => return Err(CreateError::Deadline { id: id.clone(), within: DEADLINE }),
+        Err(_) => return Err(CreateError::Deadline { id: id.clone(), within }),
         Ok(Err(error)) => return Err(failed(id, "start the shim", &error)),
         Ok(Ok(_)) => {}
     }

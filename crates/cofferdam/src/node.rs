@@ -10,7 +10,7 @@ use cofferdam_core::{ContainerPolicy, DockerSettings, EngineAddress, NodeId, Set
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
-use cofferdam_sandbox::{Attachment, Backend, Refusal, docker, host, native};
+use cofferdam_sandbox::{Attachment, Backend, Refusal, apple, docker, host, native};
 use cofferdam_store::{OpenError, Store};
 
 use crate::caller::{Caller, now_ms, random_bits};
@@ -127,9 +127,17 @@ fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Resul
         #[cfg(feature = "failpoints")]
         without: without(),
     };
+    let apple = apple::Options {
+        state: state.clone(),
+        binary: binary.clone(),
+        caller: caller.clone(),
+        #[cfg(feature = "failpoints")]
+        without: without(),
+    };
     Ok(vec![
         Arc::new(native::NativeBackend::new(native)),
         Arc::new(docker::DockerBackend::new(docker).with_container(container)),
+        Arc::new(apple::AppleBackend::new(apple)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ])
 }

@@ -17,6 +17,7 @@ const ROLES: &[(&str, Role)] = &[
     ("watcher", watcher),
     ("try-socket", try_socket),
     ("launcher", launcher),
+    ("runtime-client", runtime_client),
     ("worker", worker),
     ("broker", broker),
     ("enter-walls", || cofferdam_walls::enter_main(arguments())),
@@ -57,6 +58,15 @@ fn launcher() -> ExitCode {
     match (arguments.next(), arguments.next().and_then(parent)) {
         (Some(folder), Some(parent)) => cofferdam_sandbox::native::launcher_main(folder.as_ref(), parent),
         _ => misused("launcher FOLDER PARENT"),
+    }
+}
+
+fn runtime_client() -> ExitCode {
+    let mut arguments = arguments();
+    let parent = |text: OsString| text.to_str()?.parse().ok();
+    match (arguments.next(), arguments.next().and_then(parent)) {
+        (Some(folder), Some(parent)) => cofferdam_sandbox::runtime_client_main(folder.as_ref(), parent),
+        _ => misused("runtime-client FOLDER PARENT"),
     }
 }
 

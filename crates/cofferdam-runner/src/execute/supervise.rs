@@ -138,7 +138,7 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
 /// A value as it must be inside: an address on the caller's loopback leads nowhere in a container with a network of its
 /// own. In a sealed one nothing would answer at another address either; there `--forward` puts a service on its loopback.
 fn from_inside(policy: &Policy, backend: &dyn Backend, name: &str, value: String) -> String {
-    let host = backend.host_name().filter(|_| policy.network == Network::Open);
+    let host = backend.host_name(policy).filter(|_| policy.network == Network::Open);
     let rewritten = host.and_then(|host| policy.container.rewrite_loopback.rewrite(name, &value, host));
     rewritten.unwrap_or(value)
 }

@@ -3,15 +3,26 @@
 
 mod identity;
 mod seal;
+mod socket_trial;
 
 pub(crate) use identity::{Identity, NoIdentity};
 pub(crate) use seal::outside;
+pub use socket_trial::try_socket_main;
+pub(crate) use socket_trial::{DEADLINE as SOCKET_DEADLINE, Known, SocketTrial, unreachable_socket};
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{MountAccess, inside};
+use cofferdam_core::{MountAccess, Policy, inside};
 
-use crate::backend::SandboxSpec;
+use crate::backend::{Refusal, SandboxSpec};
+use crate::folder::Folder;
+
+/// Where programs are, if an image does not say.
+const STANDARD_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A path of the host inside a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,8 +75,62 @@ pub(crate) fn memories(spec: &SandboxSpec, who: &Identity) -> Vec<Memory> {
     ]
 }
 
-/// The password file: without an entry for the user, programs such as ssh and git do not start.
-pub(crate) fn users_text(who: &Identity) -> String {
+/// The variables that an agent in a container gets: the image's, `NAME=value`, the caller's locale, and our own.
+pub(crate) fn base_env(image: &[String], locale: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let pair = |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut env: BTreeMap<String, String> = image.iter().filter_map(pair).collect();
+    env.entry("PATH".to_owned()).or_insert_with(|| STANDARD_PATH.to_owned());
+    env.extend(locale.clone());
+    for (name, value) in [("HOME", inside::HOME), ("USER", inside::USER), ("LOGNAME", inside::USER)] {
+        env.insert(name.to_owned(), value.to_owned());
+    }
+    env
+}
+
+/// Refuses mounts of what is not there, and of sockets that make whoever reaches them root.
+pub(crate) fn check_mounts<'a>(
+    policy: &Policy,
+    engines: impl Iterator<Item = &'a Path> + Clone,
+) -> Result<(), Refusal> {
+    for mount in &policy.mounts {
+        if !mount.path.exists() {
+            return Err(Refusal {
+                problem: format!("there is nothing to mount at {}", mount.path.display()),
+                remedy: "give --mount a path that exists".to_owned(),
+            });
+        }
+        if engines.clone().any(|socket| is_engine_socket(&mount.path, socket)) {
+            return Err(Refusal {
+                problem: format!(
+                    "{} is or holds the engine's socket: whoever reaches it is root",
+                    mount.path.display()
+                ),
+                remedy: "leave that --mount out".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a path shows the engine's socket, by itself or somewhere below.
+fn is_engine_socket(path: &Path, socket: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (path, socket) = (real(path), real(socket));
+    socket.starts_with(&path)
+}
+
+/// Writes the password and the group file of a sandbox: without an entry for the user, programs such as ssh and git do
+/// not start.
+pub(crate) fn write_users(folder: &Folder, who: &Identity) -> io::Result<(PathBuf, PathBuf)> {
+    let (users, groups) = (folder.path().join("passwd"), folder.path().join("group"));
+    for (path, text) in [(&users, users_text(who)), (&groups, groups_text(who))] {
+        fs::write(path, text)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o644))?;
+    }
+    Ok((users, groups))
+}
+
+fn users_text(who: &Identity) -> String {
     format!(
         "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\n\
          {}:x:{}:{}:{0}:{}:/bin/sh\n",
@@ -76,7 +141,23 @@ pub(crate) fn users_text(who: &Identity) -> String {
     )
 }
 
-/// The group file.
-pub(crate) fn groups_text(who: &Identity) -> String {
+fn groups_text(who: &Identity) -> String {
     format!("root:x:0:\nnogroup:x:65534:\n{}:x:{}:\n", inside::USER, who.gid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_that_shows_the_engines_socket_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("docker.sock");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::os::unix::fs::symlink(&socket, folder.path().join("link")).unwrap();
+        for path in [socket.clone(), folder.path().to_owned(), folder.path().join("link")] {
+            assert!(is_engine_socket(&path, &socket), "{}", path.display());
+        }
+        assert!(!is_engine_socket(Path::new("/usr"), &socket));
+    }
 }

@@ -19,7 +19,7 @@ use super::plan::{ContainerPlan, label, name_of};
 use super::sandbox::DockerSandbox;
 use super::{DockerBackend, watcher};
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
-use crate::container::{Bound, Identity, NoIdentity, bounds, groups_text, memories, users_text};
+use crate::container::{Bound, Identity, NoIdentity, bounds, memories, write_users};
 use crate::folder::{Folder, Record};
 use crate::native::give;
 use crate::shim::bytes_in;
@@ -264,11 +264,7 @@ impl Places {
         if let Workspace::Folder { path } = &spec.workspace {
             watched.push(path.clone());
         }
-        let (users, groups) = (folder.path().join("passwd"), folder.path().join("group"));
-        for (path, text) in [(&users, users_text(&who)), (&groups, groups_text(&who))] {
-            fs::write(path, text)?;
-            fs::set_permissions(path, fs::Permissions::from_mode(0o644))?;
-        }
+        let (users, groups) = write_users(folder, &who)?;
         Ok(Self { who, layers, overlays, bytes: bytes_in(&watched), watched, users, groups })
     }
 

@@ -36,9 +36,11 @@ use crate::backend::{
     Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
     ToolFolder, ToolOutput,
 };
-use crate::container::Identity;
+pub use crate::container::try_socket_main;
+use crate::container::{self, Identity};
 use crate::folder::{Folder, Record};
 use crate::native;
+pub(crate) use body::HOST_NAME;
 pub use build::{Build, BuildError, BuildProgress, Built, DOCKERFILE, PROXY_VARIABLES, build};
 pub use check::engine_finding;
 use engine::Engine;
@@ -46,7 +48,6 @@ use image::Image;
 pub use layers::Layer;
 use plan::{ContainerPlan, label};
 use sandbox::DockerSandbox;
-pub use socket_trial::try_socket_main;
 pub use watcher::watcher_main;
 
 /// How a [`DockerBackend`] is set up.
@@ -202,20 +203,12 @@ impl Backend for DockerBackend {
     fn base_env(&self, policy: &Policy) -> BTreeMap<String, String> {
         let images = self.images.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let image = images.get(&policy.container.image);
-        let pair =
-            |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let mut env: BTreeMap<String, String> =
-            image.map(|image| image.env.iter().filter_map(pair).collect()).unwrap_or_default();
-        env.entry("PATH".to_owned()).or_insert_with(|| STANDARD_PATH.to_owned());
-        env.extend(self.options.caller.locale.clone());
-        for (name, value) in [("HOME", inside::HOME), ("USER", inside::USER), ("LOGNAME", inside::USER)] {
-            env.insert(name.to_owned(), value.to_owned());
-        }
-        env
+        let env = image.map(|image| image.env.as_slice()).unwrap_or_default();
+        container::base_env(env, &self.options.caller.locale)
     }
 
-    fn host_name(&self) -> Option<&str> {
-        Some(body::HOST_NAME)
+    fn host_name(&self, _policy: &Policy) -> Option<&str> {
+        Some(HOST_NAME)
     }
 
     fn can_layer(&self, owner: u32) -> bool {
@@ -307,6 +300,3 @@ impl Backend for DockerBackend {
         Ok(Box::new(DockerSandbox { folder, plan, layers, engine, state, binary, owner: Mutex::default() }))
     }
 }
-
-/// Where programs are, if an image does not say.
-const STANDARD_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -1,7 +1,5 @@
 //! What this engine can and cannot hold.
 
-use std::path::Path;
-
 use bollard::Docker;
 use bollard::models::SystemInfo;
 use cofferdam_core::{Network, Policy};
@@ -9,27 +7,12 @@ use cofferdam_core::{Network, Policy};
 use super::engine::{is_missing, message_of};
 use super::{DockerBackend, image_binary, socket_trial};
 use crate::backend::Refusal;
+use crate::container::check_mounts;
 
 /// Refuses what the engine cannot hold.
 pub(super) async fn validate(backend: &DockerBackend, policy: &Policy) -> Result<(), Refusal> {
     let engine = backend.engine()?;
-    for mount in &policy.mounts {
-        if !mount.path.exists() {
-            return Err(Refusal {
-                problem: format!("there is nothing to mount at {}", mount.path.display()),
-                remedy: "give --mount a path that exists".to_owned(),
-            });
-        }
-        if is_engine_socket(&mount.path, engine.path()) {
-            return Err(Refusal {
-                problem: format!(
-                    "{} is or holds the engine's socket: whoever reaches it is root",
-                    mount.path.display()
-                ),
-                remedy: "leave that --mount out".to_owned(),
-            });
-        }
-    }
+    check_mounts(policy, [engine.path()].into_iter())?;
     let docker = engine.connect().await?;
     let info = ask_info(&docker).await?;
     check_users(&info)?;
@@ -50,13 +33,6 @@ pub(super) async fn ask_info(docker: &Docker) -> Result<SystemInfo, Refusal> {
         problem: format!("the engine does not say what it can do: {}", message_of(&error)),
         remedy: "docker info".to_owned(),
     })
-}
-
-/// Whether a path shows the engine's socket, by itself or somewhere below.
-fn is_engine_socket(path: &Path, socket: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (path, socket) = (real(path), real(socket));
-    socket.starts_with(&path)
 }
 
 /// Where the engine shifts users, the workspace's owner is somebody else inside, and may be root.
@@ -160,17 +136,5 @@ mod tests {
         assert_eq!(check_users(&with("name=seccomp,profile=default")), Ok(()));
         assert!(check_users(&with("name=rootless")).is_err());
         assert!(check_users(&with("name=userns")).is_err());
-    }
-
-    #[test]
-    fn a_mount_that_shows_the_engines_socket_is_seen() {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("docker.sock");
-        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        std::os::unix::fs::symlink(&socket, folder.path().join("link")).unwrap();
-        for path in [socket.clone(), folder.path().to_owned(), folder.path().join("link")] {
-            assert!(is_engine_socket(&path, &socket), "{}", path.display());
-        }
-        assert!(!is_engine_socket(Path::new("/usr"), &socket));
     }
 }

@@ -258,7 +258,7 @@ impl Watcher {
                 () = owner.gone() => woken.owner_gone = true,
                 () = tokio::time::sleep(next) => {}
             }
-            let init = self.init.as_ref().map_or(0, |(init, _)| init.pid.cast_unsigned());
+            let init = self.init.as_ref().map(|(init, _)| init.pid);
             match self.watch.decide(&woken, Instant::now(), init) {
                 Action::Wait => {}
                 Action::Ask => self.ask(docker).await,

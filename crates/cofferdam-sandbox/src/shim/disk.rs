@@ -39,13 +39,13 @@ impl DiskWatch {
     }
 
     /// Whether more was written than may be, also to files that have no name any more and that only the
-    /// descendants of `child` hold. Looks only when it is time to.
-    pub(super) fn is_over(&mut self, now: Instant, child: i32) -> bool {
+    /// descendants of `child` hold, once that is known. Looks only when it is time to.
+    pub(super) fn is_over(&mut self, now: Instant, child: Option<i32>) -> bool {
         if now < self.next {
             return false;
         }
         let before = Instant::now();
-        let used = self.named_bytes().saturating_add(unnamed::disk_bytes(child));
+        let used = self.named_bytes().saturating_add(child.map_or(0, unnamed::disk_bytes));
         let pause = (before.elapsed() * 10).clamp(SHORTEST, LONGEST);
         self.next = now + before.elapsed() + pause;
         used > self.limit_bytes
@@ -133,7 +133,7 @@ mod tests {
         std::fs::write(deep.join("big"), vec![1; 300_000]).unwrap();
         std::os::unix::fs::symlink("/usr", root.path().join("usr")).unwrap();
         let now = Instant::now();
-        let own = std::process::id().cast_signed();
+        let own = Some(std::process::id().cast_signed());
         let mut small = DiskWatch::new(vec![root.path().to_owned()], 200_000, now);
         assert!(!small.is_over(now, own), "it is not time to look yet");
         assert!(small.is_over(now + SHORTEST, own));
@@ -141,10 +141,20 @@ mod tests {
         assert!(!large.is_over(now + SHORTEST, own));
     }
 
+    #[test]
+    fn nobodys_files_without_a_name_count_before_the_first_process_is_known() {
+        let mut file = tempfile::tempfile_in("/var/tmp").unwrap();
+        std::io::Write::write_all(&mut file, &vec![7; 8 << 20]).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let now = Instant::now();
+        let mut watch = DiskWatch::new(vec![root.path().to_owned()], 1 << 20, now);
+        assert!(!watch.is_over(now + SHORTEST, None));
+    }
+
     fn watch(root: &std::path::Path, limit_bytes: u64) -> bool {
         let now = Instant::now();
         DiskWatch::new(vec![root.to_owned()], limit_bytes, now)
-            .is_over(now + SHORTEST, std::process::id().cast_signed())
+            .is_over(now + SHORTEST, Some(std::process::id().cast_signed()))
     }
 
     #[test]

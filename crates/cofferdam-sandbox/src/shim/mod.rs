@@ -6,12 +6,14 @@
 //!
 //! Everything here waits on descriptors with a deadline; the decisions are in [`watch`].
 
+mod container;
 mod disk;
 mod processes;
 mod relay;
 mod unnamed;
 mod watch;
 
+pub use container::runtime_client_main;
 pub(crate) use disk::bytes_in;
 pub(crate) use watch::{Action, Watch, WatchPlan};
 
@@ -28,11 +30,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, wait};
 use serde::{Deserialize, Serialize};
 
+use crate::apple::Runtime;
 use crate::folder::{Folder, Record};
 use crate::native::cgroup::{self, Hits};
 use crate::native::launcher::{LaunchError, LaunchStatus, NOT_LAUNCHED};
 use crate::native::plan::{CgroupLimits, CgroupPlan};
 use crate::socket;
+use container::{Container, Look};
 use relay::Relay;
 
 /// The socket that takes lines for the worker.
@@ -47,6 +51,13 @@ pub(crate) enum Inner {
     Native,
     /// The worker itself, without a wall. The seal says so.
     Host { outside: OutsideSeal },
+    /// The client of a container runtime, in the foreground, so that its stdio is the worker's.
+    Runtime {
+        runtime: Runtime,
+        /// What the container is called.
+        container: String,
+        arguments: Vec<String>,
+    },
 }
 
 /// What the shim is told to do.
@@ -125,6 +136,8 @@ struct Shim {
     child: Child,
     relay: Relay,
     kill: UnixListener,
+    /// What there is to do for a container besides watching its client.
+    container: Option<Container>,
 }
 
 impl Shim {
@@ -135,8 +148,14 @@ impl Shim {
         let _ = rustix::process::setsid();
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
         std::env::set_current_dir("/")?;
-        // Whatever loses its parent becomes our child, so that we know when the last one is gone.
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        match plan.inner {
+            // Whatever loses its parent becomes our child, so that we know when the last one is gone.
+            Inner::Native | Inner::Host { .. } => {
+                rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+            }
+            // What a runtime leaves in the background serves all of its containers, and may never end.
+            Inner::Runtime { .. } => {}
+        }
         folder.write(Record::Process, &ProcessRecord::own()?)?;
         let input = socket::listen(folder.path(), INPUT_SOCKET)?;
         let kill = socket::listen(folder.path(), KILL_SOCKET)?;
@@ -148,17 +167,28 @@ impl Shim {
         })?;
         let (child, stdin) = child;
         let relay = Relay::start(input, stdin)?;
-        Ok(Self { folder, plan, child, relay, kill })
+        let container = Container::of(&plan.inner);
+        Ok(Self { folder, plan, child, relay, kill, container })
     }
 
     fn run(mut self) -> io::Result<()> {
         let mut watch = Watch::new(watch_plan(&self.plan), Instant::now());
         let cause = loop {
-            let woken = self.wait(watch.next_check(Instant::now()))?;
+            let mut pause = watch.next_check(Instant::now());
+            if let Some(container) = &self.container {
+                pause = pause.min(container.next_look());
+            }
+            let woken = self.wait(pause)?;
             if woken.child_ended {
                 break self.reap()?;
             }
-            let action = watch.decide(&woken, Instant::now(), self.child.id());
+            if let Some(container) = &mut self.container
+                && container.look(&self.folder) == Look::Paused
+            {
+                self.kill_child();
+                continue;
+            }
+            let action = watch.decide(&woken, Instant::now(), self.first_process());
             match action {
                 Action::Wait => {}
                 Action::Ask => self.relay.send(&ToWorker::Cancel { grace_ms: self.plan.grace_ms }),
@@ -166,12 +196,23 @@ impl Shim {
             }
         };
         self.end_leftovers();
+        let cause = watch.verdict().unwrap_or(cause);
+        if let Some(container) = self.container {
+            return container.end(&self.folder, cause);
+        }
         let Hits { oom_kills, pids_refused } =
             self.plan.cgroup.as_ref().map(cgroup::hits).unwrap_or_default();
-        let cause = watch.verdict().unwrap_or(cause);
         let removed = self.plan.cgroup.as_ref().map_or(Ok(()), cgroup::remove);
         self.folder.write(Record::Exit, &SandboxExit { cause, oom_kills, pids_refused })?;
         removed
+    }
+
+    /// The ancestor of whatever the agent starts, once it is known.
+    fn first_process(&self) -> Option<i32> {
+        match &self.container {
+            Some(container) => container.first_process(),
+            None => Some(self.child.id().cast_signed()),
+        }
     }
 
     fn wait(&mut self, timeout: Duration) -> io::Result<Woken> {
@@ -183,6 +224,8 @@ impl Shim {
         if self.plan.attached {
             polled.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
         }
+        let death = self.container.as_ref().and_then(Container::death);
+        polled.extend(death.map(|death| PollFd::from_borrowed_fd(death, PollFlags::IN)));
         let timeout =
             Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
         match poll(&mut polled, Some(&timeout)) {
@@ -190,7 +233,11 @@ impl Shim {
             Err(error) => return Err(error.into()),
         }
         let ready = |index: usize| polled.get(index).is_some_and(|fd| !fd.revents().is_empty());
-        Ok(Woken { child_ended: ready(0), kill_requested: ready(1), owner_gone: ready(2) })
+        Ok(Woken {
+            child_ended: ready(0),
+            kill_requested: ready(1),
+            owner_gone: self.plan.attached && ready(2),
+        })
     }
 
     fn reap(&mut self) -> io::Result<ExitCause> {
@@ -205,14 +252,23 @@ impl Shim {
     }
 
     /// The launcher takes the whole sandbox with it: its child is tied to it and is the first process of
-    /// a pid namespace. On the host, [`Self::end_leftovers`] follows.
+    /// a pid namespace. On the host, [`Self::end_leftovers`] follows. A container is not its client's: it is killed by
+    /// its name, and the client then ends by itself.
     fn kill_child(&mut self) {
-        let _ = self.child.kill();
+        match &mut self.container {
+            Some(container) => container.kill(&mut self.child),
+            None => drop(self.child.kill()),
+        }
     }
 
     /// Waits until no descendant is left. In a native sandbox they die by themselves; on the host they
     /// are killed until none is found.
     fn end_leftovers(&self) {
+        match self.plan.inner {
+            Inner::Native | Inner::Host { .. } => {}
+            // There is none that would be ours; the container is removed by its name.
+            Inner::Runtime { .. } => return,
+        }
         let own = rustix::process::getpid().as_raw_nonzero().get();
         loop {
             if matches!(self.plan.inner, Inner::Host { .. }) {
@@ -244,32 +300,49 @@ fn watch_plan(plan: &ShimPlan) -> WatchPlan {
         grace: Duration::from_millis(plan.grace_ms),
         watched: plan.watched.clone(),
         most_bytes: plan.workspace_bytes.saturating_add(bytes_in(&plan.watched)),
-        memory_bytes: plan.cgroup.is_none().then_some(plan.limits.memory_bytes),
+        memory_bytes: match plan.inner {
+            Inner::Native | Inner::Host { .. } => plan.cgroup.is_none().then_some(plan.limits.memory_bytes),
+            // The runtime holds it.
+            Inner::Runtime { .. } => None,
+        },
     }
 }
 
-/// Starts the launcher or the worker. Its stderr is the shim's: the pipe on which the launch is reported.
+/// Starts the launcher, the worker or the client. Its stderr is the shim's: the pipe on which the launch is reported.
 fn spawn(folder: &Folder, plan: &ShimPlan) -> io::Result<(Child, std::process::ChildStdin)> {
     let output = OpenOptions::new().create(true).append(true).open(folder.worker_output())?;
+    let own = rustix::process::getpid().as_raw_nonzero().to_string();
     let mut command = Command::new("/proc/self/exe");
     command.env_clear().stdin(Stdio::piped()).stdout(output);
     match &plan.inner {
         Inner::Native => {
-            let own = rustix::process::getpid().as_raw_nonzero().to_string();
             command.arg("launcher").arg(folder.path()).arg(own);
         }
         Inner::Host { outside } => {
             folder.write(Record::Outside, outside)?;
             command.arg("worker").stderr(File::create(folder.worker_errors())?);
         }
+        Inner::Runtime { .. } => {
+            let errors = File::create(folder.worker_errors())?;
+            command.arg("runtime-client").arg(folder.path()).arg(own).stderr(errors);
+        }
     }
     let mut child = command.spawn()?;
-    if matches!(plan.inner, Inner::Host { .. }) {
-        report(&LaunchStatus::Ready);
-    }
     let stdin = child.stdin.take().expect("stdin was piped");
-    // Whoever asked for the sandbox waits for the end of this pipe.
-    let null = OpenOptions::new().write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stderr(null)?;
+    match &plan.inner {
+        Inner::Native => end_report()?,
+        Inner::Host { .. } => {
+            report(&LaunchStatus::Ready);
+            end_report()?;
+        }
+        // Once the worker says so itself.
+        Inner::Runtime { .. } => {}
+    }
     Ok((child, stdin))
+}
+
+/// Whoever asked for the sandbox waits for the end of this pipe.
+fn end_report() -> io::Result<()> {
+    let null = OpenOptions::new().write(true).open("/dev/null")?;
+    Ok(rustix::stdio::dup2_stderr(null)?)
 }

@@ -89,7 +89,8 @@ impl Watch {
         self.ending.map(|ending| ending.cause).or_else(over)
     }
 
-    pub(crate) fn decide(&mut self, woken: &Woken, now: Instant, child: u32) -> Action {
+    /// What to do now. `child` is the ancestor of whatever the agent starts, once that is known.
+    pub(crate) fn decide(&mut self, woken: &Woken, now: Instant, child: Option<i32>) -> Action {
         if let Some(ending) = self.ending {
             let kill = now >= ending.kill_at || woken.kill_requested || woken.owner_gone;
             return if kill { Action::Kill } else { Action::Wait };
@@ -98,7 +99,7 @@ impl Watch {
             ExitCause::OwnerGone
         } else if woken.kill_requested {
             ExitCause::Killed
-        } else if self.disk.is_over(now, child.cast_signed()) {
+        } else if self.disk.is_over(now, child) {
             ExitCause::Limit { hit: LimitHit::Disk }
         } else if self.memory_is_over(now, child) {
             ExitCause::Limit { hit: LimitHit::Memory }
@@ -112,15 +113,14 @@ impl Watch {
         Action::Kill
     }
 
-    fn memory_is_over(&mut self, now: Instant, child: u32) -> bool {
+    fn memory_is_over(&mut self, now: Instant, child: Option<i32>) -> bool {
         let Some(memory) = &mut self.memory else { return false };
         if now < memory.next {
             return false;
         }
         memory.next = now + MEMORY_INTERVAL;
-        let child = child.cast_signed();
-        let used = processes::resident_bytes(child).saturating_add(unnamed::memory_bytes(child));
-        used > memory.limit_bytes
+        let used = |child| processes::resident_bytes(child).saturating_add(unnamed::memory_bytes(child));
+        child.map_or(0, used) > memory.limit_bytes
     }
 }
 
@@ -144,10 +144,10 @@ mod tests {
         let start = Instant::now();
         let mut watch = watch(start);
         let at = |ms| start + Duration::from_millis(ms);
-        assert_eq!(watch.decide(&Woken::default(), at(999), 1), Action::Wait);
-        assert_eq!(watch.decide(&Woken::default(), at(1_000), 1), Action::Ask);
-        assert_eq!(watch.decide(&Woken::default(), at(1_400), 1), Action::Wait);
-        assert_eq!(watch.decide(&Woken::default(), at(2_200), 1), Action::Kill);
+        assert_eq!(watch.decide(&Woken::default(), at(999), Some(1)), Action::Wait);
+        assert_eq!(watch.decide(&Woken::default(), at(1_000), Some(1)), Action::Ask);
+        assert_eq!(watch.decide(&Woken::default(), at(1_400), Some(1)), Action::Wait);
+        assert_eq!(watch.decide(&Woken::default(), at(2_200), Some(1)), Action::Kill);
         assert_eq!(watch.verdict(), Some(ExitCause::Deadline));
     }
 
@@ -156,7 +156,7 @@ mod tests {
         let start = Instant::now();
         let mut watch = watch(start);
         let woken = Woken { owner_gone: true, ..Woken::default() };
-        assert_eq!(watch.decide(&woken, start, 1), Action::Kill);
+        assert_eq!(watch.decide(&woken, start, Some(1)), Action::Kill);
         assert_eq!(watch.verdict(), Some(ExitCause::OwnerGone));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use cofferdam_core::{EngineAddress, Redactor, Vendor};
 use cofferdam_runner::{BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, Home, Node, NodeOptions};
-use cofferdam_sandbox::{Attachment, Backend, docker, host, native};
+use cofferdam_sandbox::{Attachment, Backend, apple, docker, host, native};
 use cofferdam_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -85,9 +85,16 @@ fn backends(home: &Home, binary: &std::path::Path) -> Vec<Arc<dyn Backend>> {
         caller: caller.clone(),
         without: Vec::new(),
     };
+    let apple = apple::Options {
+        state: state.clone(),
+        binary: binary.clone(),
+        caller: caller.clone(),
+        without: Vec::new(),
+    };
     vec![
         Arc::new(native::NativeBackend::new(native)),
         Arc::new(docker::DockerBackend::new(docker)),
+        Arc::new(apple::AppleBackend::new(apple)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ]
 }

@@ -103,20 +103,51 @@ pub(crate) fn hits(plan: &CgroupPlan) -> Hits {
 pub(crate) fn of_process(pid: i32) -> Option<CgroupPlan> {
     let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let v1 = |controller: &str| -> Option<PathBuf> {
-        let mount = mount_point(&mounts, "cgroup", Some(controller))?;
-        let group = own.lines().find_map(|line| {
-            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-            controllers.split(',').any(|name| name == controller).then_some(path)
-        })?;
-        Some(group_folder(&mount, group))
-    };
+    let v1 = |controller: &str| group_of(&own, &mounts, controller);
     if let (Some(memory), Some(cpu), Some(pids)) = (v1("memory"), v1("cpu"), v1("pids")) {
         return Some(CgroupPlan::V1 { memory, cpu, pids });
     }
     let mount = mount_point(&mounts, "cgroup2", None)?;
     let group = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     Some(CgroupPlan::V2 { path: group_folder(&mount, group) })
+}
+
+/// The file that says whether a process of somebody else's making is frozen with its group: a paused container.
+#[derive(Debug, Clone)]
+pub(crate) struct Freezer {
+    file: PathBuf,
+    frozen: &'static str,
+}
+
+impl Freezer {
+    /// `None` if it cannot be told.
+    pub(crate) fn of_process(pid: i32) -> Option<Self> {
+        let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let (folder, file, frozen) = match group_of(&own, &mounts, "freezer") {
+            Some(folder) => (folder, "freezer.state", "FROZEN"),
+            None => {
+                let mount = mount_point(&mounts, "cgroup2", None)?;
+                let group = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+                (group_folder(&mount, group), "cgroup.events", "frozen 1")
+            }
+        };
+        Some(Self { file: folder.join(file), frozen })
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        fs::read_to_string(&self.file).is_ok_and(|text| text.lines().any(|line| line == self.frozen))
+    }
+}
+
+/// The version 1 group of a controller, from the texts of `/proc/PID/cgroup` and `mountinfo`.
+fn group_of(own: &str, mounts: &str, controller: &str) -> Option<PathBuf> {
+    let mount = mount_point(mounts, "cgroup", Some(controller))?;
+    let group = own.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|name| name == controller).then_some(path)
+    })?;
+    Some(group_folder(&mount, group))
 }
 
 /// Removes the group, whose processes are dead or dying. Removing it twice is fine.

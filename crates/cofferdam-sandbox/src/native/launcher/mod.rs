@@ -138,7 +138,7 @@ fn missing(step: &str) -> LaunchError {
 }
 
 /// Dies when the process that started this one dies, and does not start if it is dead already.
-fn die_with_parent(parent: i32) -> io::Result<()> {
+pub(crate) fn die_with_parent(parent: i32) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get()) == Some(parent) {
         Ok(())

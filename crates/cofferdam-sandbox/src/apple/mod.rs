@@ -1,0 +1,219 @@
+//! The apple backend: a throw-away container per attempt, by a program with a command line like `docker`'s: Apple's
+//! `container`, podman, nerdctl, docker itself.
+//!
+//! Programs differ in what they can do, so each is asked (`abilities.rs`), and what the policy needs and it lacks is
+//! refused. The rest is as in every sandbox: the shim owns the worker's stdio, with the program's client in between
+//! (`shim/container.rs`), our worker puts up walls of its own, and the seal is measured from inside.
+
+mod abilities;
+mod arguments;
+mod create;
+mod image;
+mod plan;
+mod runtime;
+mod sandbox;
+mod socket_trial;
+mod validate;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use cofferdam_core::{
+    ImageReference, Mode, NodeId, Policy, RuntimeCommand, SandboxId, WORKER_PIDS, WallPlan, inside,
+};
+
+use crate::backend::{
+    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
+    ToolFolder, ToolOutput,
+};
+use crate::folder::{Folder, Record};
+use crate::native::list_shim_sandboxes;
+use crate::shim::ShimPlan;
+use crate::shim_sandbox::ShimSandbox;
+use crate::{container, native};
+use abilities::Abilities;
+use image::Image;
+use plan::ApplePlan;
+pub(crate) use runtime::Runtime;
+use sandbox::AppleSandbox;
+
+/// How an [`AppleBackend`] is set up. Which program it is, the policy says.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The state folder.
+    pub state: PathBuf,
+    /// Our own binary.
+    pub binary: PathBuf,
+    /// Who starts the runs: the program is looked for on their PATH.
+    pub caller: native::Caller,
+    /// Walls that a test takes away.
+    #[cfg(feature = "failpoints")]
+    pub without: Vec<String>,
+}
+
+/// Makes containers with a command.
+pub struct AppleBackend {
+    options: Options,
+    /// What was found out about programs and their images: an attempt asks several times.
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    abilities: BTreeMap<PathBuf, Abilities>,
+    images: BTreeMap<(PathBuf, ImageReference), Image>,
+}
+
+impl AppleBackend {
+    /// A backend with these options.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self { options, known: Mutex::default() }
+    }
+
+    fn sandboxes(&self) -> PathBuf {
+        self.options.state.join("sandboxes").join("apple")
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn runtime(&self, policy: &Policy) -> Result<Runtime, Refusal> {
+        let command: &RuntimeCommand = &policy.container.runtime_command;
+        Runtime::find(command, &self.options.caller)
+    }
+
+    /// What the runtime can do; asked once.
+    async fn abilities(&self, runtime: &Runtime) -> Result<Abilities, Refusal> {
+        if let Some(found) = self.known().abilities.get(&runtime.program) {
+            return Ok(found.clone());
+        }
+        let asked = runtime.clone();
+        let found = tokio::task::spawn_blocking(move || Abilities::of(&asked)).await;
+        let found = found.unwrap_or_else(|panic| {
+            Err(Refusal { problem: panic.to_string(), remedy: format!("{} run --help", runtime.name()) })
+        })?;
+        self.known().abilities.insert(runtime.program.clone(), found.clone());
+        Ok(found)
+    }
+
+    /// What was found out about the runtime of a policy that was validated.
+    fn known_abilities(&self, policy: &Policy) -> Option<Abilities> {
+        let runtime = self.runtime(policy).ok()?;
+        self.known().abilities.get(&runtime.program).cloned()
+    }
+
+    async fn image(&self, runtime: &Runtime, policy: &Policy) -> Result<Image, Refusal> {
+        let kind = self.abilities(runtime).await?.kind;
+        let image = Image::find(runtime, kind, policy).await?;
+        let key = (runtime.program.clone(), policy.container.image.clone());
+        self.known().images.insert(key, image.clone());
+        Ok(image)
+    }
+
+    fn is_without(&self, wall: &str) -> bool {
+        #[cfg(feature = "failpoints")]
+        return self.options.without.iter().any(|name| name == wall);
+        #[cfg(not(feature = "failpoints"))]
+        {
+            let _ = wall;
+            false
+        }
+    }
+}
+
+/// What a container is called: so that it can be killed by whoever knows the sandbox.
+fn name_of(id: &SandboxId) -> String {
+    format!("cofferdam-{id}")
+}
+
+#[async_trait]
+impl Backend for AppleBackend {
+    fn mode(&self) -> Mode {
+        Mode::Apple
+    }
+
+    async fn check(&self, _node: &NodeId) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    async fn validate(&self, policy: &Policy) -> Result<(), Refusal> {
+        validate::validate(self, policy).await
+    }
+
+    fn wall_plan(&self, _id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan {
+        let counted = self.known_abilities(policy).is_none_or(|abilities| abilities.counts_processes());
+        let processes = u64::from(policy.limits.pids) + WORKER_PIDS;
+        WallPlan {
+            processes: (!counted && !self.is_without("limits:cgroup")).then_some(processes),
+            ..native::container_walls(policy, companions, |wall| self.is_without(wall))
+        }
+    }
+
+    fn base_env(&self, policy: &Policy) -> BTreeMap<String, String> {
+        let program = self.runtime(policy).map(|runtime| runtime.program).unwrap_or_default();
+        let known = self.known();
+        let image = known.images.get(&(program, policy.container.image.clone()));
+        let env = image.map(|image| image.env.as_slice()).unwrap_or_default();
+        container::base_env(env, &self.options.caller.locale)
+    }
+
+    fn host_name(&self, policy: &Policy) -> Option<&str> {
+        self.known_abilities(policy)?.host_name()
+    }
+
+    /// A runtime's command has no volumes of ours.
+    fn can_layer(&self, _owner: u32) -> bool {
+        false
+    }
+
+    fn working_directory(&self, _layers: &Layers) -> String {
+        inside::WORKSPACE.to_owned()
+    }
+
+    fn shown_path(&self, shown: &Shown) -> PathBuf {
+        shown.target.clone()
+    }
+
+    async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
+        create::create(self, spec).await.map(|sandbox| Box::new(sandbox) as Box<dyn Sandbox>)
+    }
+
+    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
+        native::tool_path(folder)
+    }
+
+    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
+        let folder = Folder::new(&self.sandboxes(), sandbox);
+        let plan: Option<ApplePlan> = folder
+            .read(Record::Container)
+            .map_err(|error| crate::start::failed(sandbox, "read the plan", &error))?;
+        let Options { state, binary, caller, .. } = self.options.clone();
+        let options = native::Options::new(state, binary, caller);
+        native::run_container_tool(&options, &folder, tool, plan.map(|plan| plan.who)).await
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, OpenError> {
+        list_shim_sandboxes(&self.sandboxes())
+    }
+
+    async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
+        let folder = Folder::new(&self.sandboxes(), id);
+        if !folder.exists() {
+            return Err(OpenError::NotFound(id.clone()));
+        }
+        let error = |source: io::Error| OpenError::Io { id: id.clone(), action: "read the plan", source };
+        let plan: Option<ApplePlan> = folder.read(Record::Container).map_err(error)?;
+        let shim: Option<ShimPlan> = folder.read(Record::Shim).map_err(error)?;
+        // Without a plan it never started: there is nothing but a folder to remove.
+        let layers =
+            shim.map_or_else(|| Layers::Folder { path: folder.path().join("workspace") }, |shim| shim.layers);
+        let sandbox = AppleSandbox { shim: ShimSandbox { folder, layers, _owner: None }, plan };
+        sandbox.end_if_abandoned().await?;
+        Ok(Box::new(sandbox))
+    }
+}
