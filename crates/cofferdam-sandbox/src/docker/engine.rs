@@ -3,10 +3,12 @@
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bollard::errors::Error;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use cofferdam_core::{EngineAddress, with_causes};
+use tokio::sync::OnceCell;
 
 use crate::backend::Refusal;
 
@@ -14,14 +16,18 @@ use crate::backend::Refusal;
 const TIMEOUT_SECONDS: u64 = 120;
 
 /// An engine of this machine, by its socket.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Engine(PathBuf);
+#[derive(Debug, Clone)]
+pub(crate) struct Engine {
+    socket: PathBuf,
+    /// Once both sides have settled on a version. It holds no connection: each request makes its own.
+    client: Arc<OnceCell<Docker>>,
+}
 
 impl Engine {
     /// The engine at an address. One on another machine is refused: what a sandbox shows are files of this one.
     pub(crate) fn at_address(address: &EngineAddress) -> Result<Self, Refusal> {
         let target = match address {
-            EngineAddress::Unix(path) => return Ok(Self(path.clone())),
+            EngineAddress::Unix(path) => return Ok(Self::at(path)),
             EngineAddress::Tcp(target) => target,
         };
         Err(Refusal {
@@ -34,18 +40,18 @@ impl Engine {
 
     /// The engine behind this socket.
     pub(crate) fn at(socket: &Path) -> Self {
-        Self(socket.to_owned())
+        Self { socket: socket.to_owned(), client: Arc::default() }
     }
 
     /// The socket.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.socket
     }
 
     /// Whether somebody listens there.
     fn try_socket(&self) -> Result<(), Refusal> {
-        let path = self.0.display();
-        match UnixStream::connect(&self.0) {
+        let path = self.socket.display();
+        match UnixStream::connect(&self.socket) {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Refusal {
                 problem: format!("the Docker engine at {path} may not be used by this user"),
@@ -59,18 +65,19 @@ impl Engine {
         }
     }
 
-    /// Connects, and settles on a version that both sides speak.
+    /// A client, once the engine answers and both sides have settled on a version.
     pub(crate) async fn connect(&self) -> Result<Docker, Refusal> {
         self.try_socket()?;
-        let path = self.0.to_string_lossy();
-        let connected = match Docker::connect_with_unix(&path, TIMEOUT_SECONDS, API_DEFAULT_VERSION) {
+        let path = self.socket.to_string_lossy();
+        let settle = async || match Docker::connect_with_unix(&path, TIMEOUT_SECONDS, API_DEFAULT_VERSION) {
             Ok(docker) => docker.negotiate_version().await,
             Err(error) => Err(error),
         };
-        connected.map_err(|error| Refusal {
+        let client = self.client.get_or_try_init(settle).await.map_err(|error| Refusal {
             problem: format!("the Docker engine at {path} does not answer: {}", with_causes(&error)),
             remedy: "docker version".to_owned(),
-        })
+        })?;
+        Ok(client.clone())
     }
 }
 
@@ -121,7 +128,7 @@ mod tests {
     #[tokio::test]
     async fn an_engine_that_is_not_there_is_named_with_what_to_type() {
         let folder = tempfile::tempdir().unwrap();
-        let missing = Engine(folder.path().join("docker.sock"));
+        let missing = Engine::at(&folder.path().join("docker.sock"));
         let refusal = missing.connect().await.unwrap_err();
         assert!(refusal.problem.contains("docker.sock"), "{refusal:?}");
         assert!(refusal.remedy.contains("systemctl start docker"), "{refusal:?}");

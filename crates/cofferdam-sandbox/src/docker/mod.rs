@@ -284,7 +284,10 @@ impl Backend for DockerBackend {
             |plan| plan.layers.clone(),
         );
         let engine = match &plan {
-            Some(plan) => Engine::at(&plan.engine),
+            Some(plan) => {
+                let own = self.engine().ok().filter(|own| own.path() == plan.engine);
+                own.cloned().unwrap_or_else(|| Engine::at(&plan.engine))
+            }
             None => self
                 .engine()
                 .cloned()
