@@ -82,6 +82,32 @@ fn a_secret_is_in_nothing_that_the_engine_shows() {
     assert_eq!(running.finish().outcome(), "cancelled");
 }
 
+#[test]
+fn the_engines_events_show_the_life_of_each_attempt() {
+    let Some(engine) = Engine::find() else { return };
+    let stage = Stage::on(&engine, Script::new([]));
+    let now = || std::time::UNIX_EPOCH.elapsed().expect("a clock").as_secs();
+    let before = now();
+    let flags = ["--mode", "docker", "--image", engine.small_image(), "--max-attempts", "2"];
+    let finished = stage.fixture.run(&flags, "exit 3");
+    assert_eq!(finished.outcome(), "failed/agent", "{}", finished.stderr);
+    let (since, until) = (before.to_string(), (now() + 1).to_string());
+    let label = format!("label=dev.cofferdam.run={}", finished.run_id());
+    let format = "{{.Action}} {{index .Actor.Attributes \"dev.cofferdam.attempt\"}}";
+    let events = engine
+        .docker(["events", "--since", &since, "--until", &until, "--filter", &label, "--format", format])
+        .output()
+        .expect("docker runs");
+    let events = String::from_utf8_lossy(&events.stdout).into_owned();
+    for attempt in ["1", "2"] {
+        let life: Vec<&str> =
+            events.lines().filter_map(|line| line.strip_suffix(&format!(" {attempt}"))).collect();
+        let seen = |action: &str| life.iter().position(|one| *one == action);
+        let order = ["create", "start", "die", "destroy"].map(|action| seen(action).expect(action));
+        assert!(order.is_sorted(), "{life:?}");
+    }
+}
+
 /// The container of a fixture's only run, by its label.
 pub(crate) fn only_container(engine: &Engine, stage: &Stage) -> String {
     let id = std::fs::read_to_string(stage.fixture.state().join("id")).expect("the state folder has a name");

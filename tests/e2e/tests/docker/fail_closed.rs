@@ -111,6 +111,17 @@ fn in_an_unknown_mode_nothing_runs() {
 }
 
 #[test]
+fn without_the_runtime_command_nothing_runs() {
+    let canary = Canary::new("unix:///nowhere/docker.sock");
+    let state = canary.stage.fixture.state();
+    std::fs::create_dir_all(&state).expect("a new folder");
+    std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o700)).expect("our own folder");
+    let settings = r#"{"sandbox": {"apple": {"runtime_command": "no-such-runtime"}}}"#;
+    std::fs::write(state.join("settings.json"), settings).expect("a new file");
+    canary.refused(&["--mode", "apple"], &["no-such-runtime", "runtime_command"]);
+}
+
+#[test]
 fn without_a_limit_that_the_engine_can_hold_nothing_runs() {
     let Some(engine) = Engine::find() else { return };
     if !std::path::Path::new("/sys/fs/cgroup/pids").is_dir() {
