@@ -32,7 +32,7 @@ in_every_container_mode! {
             with_role(&stage.fixture.state(), "watcher").into_iter().for_each(kill_9);
             let folder = stage.fixture.state().join("sandboxes").join(mode.mode);
             for entry in fs::read_dir(folder).unwrap() {
-                fs::remove_dir_all(entry.unwrap().path()).unwrap();
+                cofferdam_sandbox::remove_tree(&entry.unwrap().path()).unwrap();
             }
         });
         is_swept(&stage, "failed/sandbox");
@@ -76,8 +76,10 @@ fn kill_a_run(stage: &InContainers, besides: impl Fn()) {
 }
 
 fn is_swept(stage: &InContainers, outcome: &str) {
-    let stranger = format!("cofferdam-sbx_stranger-{}", std::process::id());
-    let foreign = format!("cofferdam-sbx_foreign-{}", std::process::id());
+    // Tests run side by side, at one engine.
+    let test = fs::read_to_string(stage.fixture.state().join("id")).unwrap();
+    let (stranger, foreign) =
+        (format!("cofferdam-sbx_stranger-{test}"), format!("cofferdam-sbx_foreign-{test}"));
     let image = stage.engine.small_image();
     let _ = stage.by_hand(&["create", "--name", &stranger, image, "true"]);
     let label = "dev.cofferdam.state=00000000000000000000000000000000";
