@@ -54,7 +54,7 @@ fn engine_socket_in_sight(_: &Target) -> Attempted {
     let usual = ["/run", "/var/run", "/tmp", "/var/tmp"];
     for place in mounted.chain(usual).filter(|path| !path.starts_with("/proc") && !path.starts_with("/sys")) {
         if let Some(socket) = sockets_below(Path::new(place), 2).first() {
-            let connected = UnixStream::connect(&socket).map_err(|error| errno::of(&error));
+            let connected = UnixStream::connect(socket).map_err(|error| errno::of(&error));
             return Attempted::by(&format!("connection to {}", socket.display()), connected);
         }
     }

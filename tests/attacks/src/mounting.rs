@@ -70,12 +70,12 @@ fn mount_host_disk(target: &Target) -> Attempted {
         return end;
     }
     let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let on_a_disk = table.lines().filter_map(|line| {
+    let mut on_a_disk = table.lines().filter_map(|line| {
         let (_, about) = line.split_once(" - ")?;
         let mut words = about.split(' ');
         Some((words.next()?, words.next()?)).filter(|(_, source)| source.starts_with("/dev/"))
     });
-    let (kind, disk) = on_a_disk.last().unwrap_or(("ext4", "/dev/vda"));
+    let (kind, disk) = on_a_disk.next_back().unwrap_or(("ext4", "/dev/vda"));
     let (Ok(kind), Ok(disk)) = (CString::new(kind), CString::new(disk)) else {
         return Attempted::NotPossible("the mount table cannot be read".to_owned());
     };

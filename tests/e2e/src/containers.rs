@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Engine, Finished, Fixture, Running};
+use crate::{Engine, Finished, Fixture, Marks, Running};
 
 /// A way to run containers. Another one is one more of these.
 #[derive(Debug)]
@@ -107,6 +107,18 @@ impl InContainers {
         let label = format!("label=dev.cofferdam.state={id}");
         let listing: Vec<&str> = listing.iter().copied().chain(["--filter", &label]).collect();
         self.by_hand(&listing).lines().map(str::to_owned).collect()
+    }
+
+    /// A folder that the user inside may write, too.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        let marks = Marks::new(&self.fixture);
+        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(marks.folder(), everybody).expect("the folder is ours");
+        marks
     }
 
     /// Gives the repository to an ordinary user, if we are root: the agent is whoever owns it, and never root.

@@ -107,7 +107,7 @@ fn containers(state: &Path) -> Vec<String> {
         let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
         text.unwrap_or_default().lines().map(|line| format!("{}: {line}", arguments[0])).collect()
     };
-    let named = runtimes.iter().filter_map(|name| std::env::var_os(name)).map(PathBuf::from);
+    let named = runtimes.iter().filter_map(std::env::var_os).map(PathBuf::from);
     named
         .flat_map(|runtime| {
             let mut found = listed(&runtime, &["ps", "--all", "--quiet"]);

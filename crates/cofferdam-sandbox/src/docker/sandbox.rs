@@ -10,9 +10,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bollard::Docker;
 use bollard::query_parameters::{
-    AttachContainerOptions, ListVolumesOptions, RemoveContainerOptions, RemoveVolumeOptions,
+    AttachContainerOptions, ContainerArchiveInfoOptions, ListVolumesOptions, RemoveContainerOptions,
+    RemoveVolumeOptions,
 };
-use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId};
+use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId, inside};
 use tokio::io::AsyncWrite;
 
 use super::engine::{Engine, is_done, is_missing, message_of};
@@ -75,6 +76,7 @@ impl DockerSandbox {
         let ours =
             self.is_ours(&docker).await.map_err(|error| self.engine_error("find the container", &error))?;
         if ours {
+            self.empty_work_folders(&docker).await;
             remove_container(&docker, &self.container())
                 .await
                 .map_err(|error| self.engine_error("remove the container", &error))?;
@@ -95,6 +97,25 @@ impl DockerSandbox {
             }
         }
         Ok(())
+    }
+
+    /// The kernel keeps whiteouts in an overlay's work folder, which is root's if root mounted it: then an ordinary user
+    /// cannot remove it. Whoever mounts the overlay again empties that folder first, and an engine mounts the volumes of
+    /// a container that has ended when it is asked for one of its files.
+    async fn empty_work_folders(&self, docker: &Docker) {
+        let is_overlay = matches!(self.layers, Layers::Overlay { .. });
+        if !is_overlay || rustix::process::geteuid().is_root() {
+            return;
+        }
+        let options = ContainerArchiveInfoOptions { path: inside::WORKSPACE.to_owned() };
+        let asked = match super::kill(docker, &self.container()).await {
+            Ok(()) => docker.get_container_archive_info(&self.container(), Some(options)).await.map(drop),
+            Err(error) => Err(error),
+        };
+        // If something stays, removing the folder says so.
+        if let Err(error) = asked {
+            tracing::debug!(sandbox.id = %self.id(), error = message_of(&error), "the overlay was not mounted again");
+        }
     }
 
     /// The owner of an attached container stays its owner.

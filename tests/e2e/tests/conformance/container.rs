@@ -125,12 +125,12 @@ async fn is_ended_by(stage: Stage, deed: &[&str], cause: ExitCause) {
     println!("{cause:?} was told after {:?}", done.elapsed());
     assert_eq!(end_of(&talk.rest().await), None, "that is no end that a worker tells");
     wait_until(PATIENCE, "the whole tree is gone", || !tree.iter().any(|pid| is_alive(*pid)));
-    sandbox.destroy().await.unwrap();
-    sandbox.destroy().await.unwrap();
+    sandbox.destroy().await.expect("it is removed");
+    sandbox.destroy().await.expect("it is removed");
 }
 
 async fn end_of_container(sandbox: &dyn Sandbox) -> SandboxExit {
     // Three seconds are promised; machines that run tests are busy.
     let ended = tokio::time::timeout(Duration::from_secs(10), sandbox.wait()).await;
-    ended.expect("its end is noticed").unwrap()
+    ended.expect("its end is noticed").expect("its end is on record")
 }

@@ -2,7 +2,7 @@
 
 use cofferdam_core::{AttemptRef, RunId, SandboxId};
 use cofferdam_e2e::node_id;
-use cofferdam_sandbox::{Attachment, Listed, OpenError};
+use cofferdam_sandbox::{Attachment, Listed, OpenError, Workspace};
 
 use crate::on_every_container;
 use crate::stage::Stage;
@@ -37,6 +37,24 @@ on_every_container! {
         assert!(made.is_err(), "a container with somebody else's name");
         assert_eq!(stage.backend.list().await.unwrap(), []);
         assert!(stranger.runs());
+    }
+
+    async fn a_volume_whose_name_somebody_took_is_an_error_and_theirs_stays(stage: Stage) {
+        let mut spec = stage.spec(&stage.policy(), Attachment::Detached);
+        let Workspace::Folder { path } = &spec.workspace else { unreachable!("a stage works on a folder") };
+        if rustix::process::geteuid().is_root() {
+            // Root's own would be copied, since the agent is never root.
+            std::os::unix::fs::chown(path, Some(54_321), Some(54_321)).unwrap();
+        }
+        spec.workspace = Workspace::Overlay { layers: vec![path.clone()] };
+        let volume = format!("{}-0", stage.container());
+        stage.by_hand(&["volume", "create", &volume]);
+        let made = stage.backend.create(&spec).await;
+        assert!(made.is_err(), "a workspace in somebody else's volume");
+        assert_eq!(stage.backend.list().await.unwrap(), []);
+        // It is still there, so it can be removed; and then everything is as ever.
+        stage.by_hand(&["volume", "rm", &volume]);
+        stage.backend.create(&spec).await.unwrap().destroy().await.unwrap();
     }
 }
 

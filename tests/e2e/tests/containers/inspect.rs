@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use cofferdam_e2e::Marks;
 use cofferdam_e2e::containers::InContainers;
 use cofferdam_e2e::processes::wait_until;
 use rustix::process::Signal;
@@ -20,8 +19,7 @@ in_every_container_mode! {
         let _ = stage.owned_repository();
         stage.fixture.set_env("MY_TOKEN", TOKEN);
         stage.fixture.set_env("ANTHROPIC_API_KEY", KEY);
-        let marks = Marks::new(&stage.fixture);
-        std::fs::set_permissions(marks.folder(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        let marks = stage.marks();
         let script = marks.script(&format!("echo {PROMPT} $MY_TOKEN; sleep 60"));
         let flags = ["--env", "MY_TOKEN", "--model-access", "--network", "sealed", "--mount", &marks.mount()];
         let running = stage.start(&flags, &script);

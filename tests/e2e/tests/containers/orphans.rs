@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cofferdam_e2e::containers::InContainers;
 use cofferdam_e2e::processes::{kill_9, wait_until, with_role};
-use cofferdam_e2e::{Marks, Record, leftovers};
+use cofferdam_e2e::{Record, leftovers};
 
 use crate::in_every_container_mode;
 
@@ -32,7 +32,7 @@ in_every_container_mode! {
             with_role(&stage.fixture.state(), "watcher").into_iter().for_each(kill_9);
             let folder = stage.fixture.state().join("sandboxes").join(mode.mode);
             for entry in fs::read_dir(folder).unwrap() {
-                fs::remove_dir_all(entry.unwrap().path()).unwrap();
+                cofferdam_sandbox::remove_tree(&entry.unwrap().path()).unwrap();
             }
         });
         is_swept(&stage, "failed/sandbox");
@@ -40,7 +40,7 @@ in_every_container_mode! {
 
     fn the_container_of_a_run_that_lives_is_left_alone(mode: &'static ContainerMode) {
         let Some(stage) = InContainers::new(mode) else { return };
-        let marks = open_marks(&stage);
+        let marks = stage.marks();
         let script = marks.script("while ! [ -e go ]; do sleep 0.1; [ -e $GO ] && touch go; done");
         let go = marks.folder().join("go");
         let script = script.replace("$GO", &go.display().to_string());
@@ -55,17 +55,10 @@ in_every_container_mode! {
     }
 }
 
-/// A folder that the user inside may write, too.
-fn open_marks(stage: &InContainers) -> Marks {
-    let marks = Marks::new(&stage.fixture);
-    fs::set_permissions(marks.folder(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    marks
-}
-
 /// `kill -9` in the middle of an attached run, and what else is done right after.
 fn kill_a_run(stage: &InContainers, besides: impl Fn()) {
     let _ = stage.owned_repository();
-    let marks = open_marks(stage);
+    let marks = stage.marks();
     let running = stage.start(&["--mount", &marks.mount()], &marks.script("sleep 60"));
     wait_until(START, "the agent works", || marks.starts() == 1);
     assert_eq!((stage.containers().len(), stage.volumes().len()), (1, 1));
@@ -76,8 +69,10 @@ fn kill_a_run(stage: &InContainers, besides: impl Fn()) {
 }
 
 fn is_swept(stage: &InContainers, outcome: &str) {
-    let stranger = format!("cofferdam-sbx_stranger-{}", std::process::id());
-    let foreign = format!("cofferdam-sbx_foreign-{}", std::process::id());
+    // Tests run side by side, at one engine.
+    let test = fs::read_to_string(stage.fixture.state().join("id")).expect("a number");
+    let (stranger, foreign) =
+        (format!("cofferdam-sbx_stranger-{test}"), format!("cofferdam-sbx_foreign-{test}"));
     let image = stage.engine.small_image();
     let _ = stage.by_hand(&["create", "--name", &stranger, image, "true"]);
     let label = "dev.cofferdam.state=00000000000000000000000000000000";

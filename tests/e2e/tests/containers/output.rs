@@ -35,9 +35,10 @@ in_every_container_mode! {
 fn is_whole(stage: &InContainers, finished: &Finished, expected: String) {
     assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
     let run = stage.fixture.state().join("runs").join(finished.run_id());
-    let attempts: Vec<PathBuf> = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let attempts = fs::read_dir(run).expect("what the run left").flatten();
+    let attempts: Vec<PathBuf> = attempts.map(|entry| entry.path()).collect();
     assert_eq!(attempts.len(), 1);
-    let transcript = fs::read(attempts[0].join("transcript.log")).unwrap();
+    let transcript = fs::read(attempts[0].join("transcript.log")).expect("a transcript");
     assert_eq!(transcript.len(), expected.len());
     let differs = transcript.iter().zip(expected.bytes()).position(|(one, other)| *one != other);
     assert_eq!(differs, None, "the first byte that differs");
