@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn a_runtime_that_does_not_answer_is_ended() {
         let folder = tempfile::tempdir().unwrap();
-        let runtime = program(folder.path(), "exec sleep 1000");
+        let runtime = program(folder.path(), "exec /bin/sleep 1000");
         let answer = runtime.ask_within(&[], Duration::ZERO).unwrap();
         assert_eq!(answer.code, None);
     }

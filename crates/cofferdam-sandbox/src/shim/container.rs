@@ -128,9 +128,10 @@ impl Container {
     pub(super) fn look(&mut self, folder: &Folder) -> Look {
         match &mut self.stage {
             Stage::Starting if has_started(folder) => {
+                // Before anybody lets an agent in: a short one would be over before its groups are known.
+                self.stage = Stage::Runs(self.first());
                 report(&LaunchStatus::Ready);
                 let _ = end_report();
-                self.stage = Stage::Runs(self.first());
             }
             Stage::Starting | Stage::Runs(None) => {}
             Stage::Runs(Some(first)) => {

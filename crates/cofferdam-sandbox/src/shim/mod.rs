@@ -179,12 +179,12 @@ impl Shim {
                 pause = pause.min(container.next_look());
             }
             let woken = self.wait(pause)?;
+            // Also at the end: the counters may be there for a moment longer.
+            let looked = self.container.as_mut().map(|container| container.look(&self.folder));
             if woken.child_ended {
                 break self.reap()?;
             }
-            if let Some(container) = &mut self.container
-                && container.look(&self.folder) == Look::Paused
-            {
+            if looked == Some(Look::Paused) {
                 self.kill_child();
                 continue;
             }
