@@ -1,7 +1,10 @@
 //! Runs in containers: how a caller chooses them, and what a stranger at the same engine sees of them.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::{Value, json};
 
 use crate::{Engine, Finished, Fixture, Marks, Running};
 
@@ -16,6 +19,8 @@ pub struct ContainerMode {
     pub command: fn(&Engine) -> Option<PathBuf>,
     /// What a caller has in the environment so that this engine and this image are used.
     pub env: fn(&Engine, image: &str) -> Vec<(&'static str, String)>,
+    /// What a caller has in the settings for that, if the environment is not enough.
+    pub settings: fn(command: &Path, image: &str) -> Option<Value>,
 }
 
 /// Through the engine's own interface.
@@ -26,7 +31,26 @@ pub const DOCKER: ContainerMode = ContainerMode {
     env: |engine, image| {
         vec![("DOCKER_HOST", engine.address().to_owned()), ("SANDBOX_DOCKER_IMAGE", image.to_owned())]
     },
+    settings: |_, _| None,
 };
+
+/// Through podman's command.
+pub const APPLE_PODMAN: ContainerMode = apple("apple-podman", |engine| engine.podman_command());
+/// Through docker's command.
+pub const APPLE_DOCKER: ContainerMode =
+    apple("apple-docker", |engine| Some(engine.docker_command().to_owned()));
+
+const fn apple(name: &'static str, command: fn(&Engine) -> Option<PathBuf>) -> ContainerMode {
+    ContainerMode {
+        name,
+        mode: "apple",
+        command,
+        env: |_, _| Vec::new(),
+        settings: |command, image| {
+            Some(json!({ "sandbox": { "apple": { "runtime_command": command, "image": image } } }))
+        },
+    }
+}
 
 /// A fixture whose runs are in containers.
 pub struct InContainers {
@@ -59,6 +83,12 @@ impl InContainers {
         let mut fixture = Fixture::below(parent);
         for (name, value) in (mode.env)(&engine, engine.small_image()) {
             fixture.set_env(name, &value);
+        }
+        if let Some(settings) = (mode.settings)(&command, engine.small_image()) {
+            let state = fixture.state();
+            std::fs::create_dir_all(&state).expect("a state folder");
+            std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).expect("the folder is ours");
+            std::fs::write(state.join("settings.json"), settings.to_string()).expect("a new file");
         }
         Some(Self { fixture, engine, mode, command })
     }
@@ -116,7 +146,7 @@ impl InContainers {
     #[must_use]
     pub fn marks(&self) -> Marks {
         let marks = Marks::new(&self.fixture);
-        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        let everybody = PermissionsExt::from_mode(0o777);
         std::fs::set_permissions(marks.folder(), everybody).expect("the folder is ours");
         marks
     }

@@ -5,11 +5,16 @@ use std::path::Path;
 use cofferdam_core::Wall;
 use cofferdam_e2e::Marks;
 use cofferdam_e2e::attack_suite::{Backend, Exact, Inside, attack, without_walls};
-use cofferdam_e2e::containers::{ContainerMode, DOCKER, InContainers};
+use cofferdam_e2e::containers::{APPLE_DOCKER, APPLE_PODMAN, ContainerMode, DOCKER, InContainers};
 
 #[test]
 fn every_backend_stops_every_attempt_with_the_wall_named_for_it() {
-    attack(&[NATIVE, container("docker", &["--mode", "docker"], &DOCKER)]);
+    attack(&[
+        NATIVE,
+        container("docker", &["--mode", "docker"], &DOCKER),
+        container("apple with podman", &["--mode", "apple"], &APPLE_PODMAN),
+        container("apple with docker", &["--mode", "apple"], &APPLE_DOCKER),
+    ]);
 }
 
 const NATIVE: Backend = Backend {

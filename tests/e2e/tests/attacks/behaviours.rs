@@ -17,6 +17,10 @@ macro_rules! on_every_sealed_backend {
         on_every_sealed_backend! {
             @each docker, Sealed::in_containers(&cofferdam_e2e::containers::DOCKER), $($name $stage $body)+
         }
+        on_every_sealed_backend! {
+            @each apple_podman, Sealed::in_containers(&cofferdam_e2e::containers::APPLE_PODMAN),
+            $($name $stage $body)+
+        }
     };
     (@each $backend:ident, $stage_of:expr, $($name:ident $stage:ident $body:block)+) => {
         mod $backend {

@@ -6,13 +6,13 @@ use cofferdam_core::{ExitCause, Mount, MountAccess, Policy, SandboxExit};
 use cofferdam_e2e::processes::{is_alive, kill_9, wait_until, with_role};
 use cofferdam_sandbox::{Attachment, Sandbox};
 
-use crate::on_every_container;
 use crate::stage::{PATIENCE, Stage, Talk, end_of};
+use crate::{on_every_container, on_the_engine};
 
 /// A child that leaves its parent, its group and its session.
 const WITH_A_RUNAWAY: &str = "(setsid sleep 61 &) ; sleep 60";
 
-on_every_container! {
+on_the_engine! {
     async fn a_container_whose_watcher_was_killed_still_ends_at_its_deadline(stage: Stage) {
         let mut policy = stage.policy();
         policy.timeout_ms = 5_000;
@@ -64,26 +64,6 @@ on_every_container! {
         opened.destroy().await.unwrap();
     }
 
-    async fn a_container_that_somebody_killed_says_so(stage: Stage) {
-        is_ended_by(stage, &["kill"], ExitCause::Signaled { signal: 9 }).await;
-    }
-
-    async fn a_container_that_somebody_paused_is_ended_and_says_so(stage: Stage) {
-        is_ended_by(stage, &["pause"], ExitCause::Paused).await;
-    }
-
-    async fn a_container_that_somebody_removed_says_so(stage: Stage) {
-        is_ended_by(stage, &["rm", "--force"], ExitCause::Removed).await;
-    }
-
-    async fn a_paused_container_is_destroyed(stage: Stage) {
-        let (sandbox, _talk) = stage.running(&stage.policy(), WITH_A_RUNAWAY).await;
-        let tree = stage.processes();
-        stage.by_hand(&["pause", &stage.container()]);
-        sandbox.destroy().await.unwrap();
-        wait_until(PATIENCE, "the whole tree is gone", || !tree.iter().any(|pid| is_alive(*pid)));
-    }
-
     async fn what_an_engine_cannot_hold_is_refused_and_named(stage: Stage) {
         let refused = async |named: &str, change: &dyn Fn(&mut Policy)| {
             let mut policy = stage.policy();
@@ -110,6 +90,28 @@ on_every_container! {
             }
         }
         assert_eq!(stage.backend.validate(&stage.policy()).await, Ok(()));
+    }
+}
+
+on_every_container! {
+    async fn a_container_that_somebody_killed_says_so(stage: Stage) {
+        is_ended_by(stage, &["kill"], ExitCause::Signaled { signal: 9 }).await;
+    }
+
+    async fn a_container_that_somebody_paused_is_ended_and_says_so(stage: Stage) {
+        is_ended_by(stage, &["pause"], ExitCause::Paused).await;
+    }
+
+    async fn a_container_that_somebody_removed_says_so(stage: Stage) {
+        is_ended_by(stage, &["rm", "--force"], ExitCause::Removed).await;
+    }
+
+    async fn a_paused_container_is_destroyed(stage: Stage) {
+        let (sandbox, _talk) = stage.running(&stage.policy(), WITH_A_RUNAWAY).await;
+        let tree = stage.processes();
+        stage.by_hand(&["pause", &stage.container()]);
+        sandbox.destroy().await.unwrap();
+        wait_until(PATIENCE, "the whole tree is gone", || !tree.iter().any(|pid| is_alive(*pid)));
     }
 }
 

@@ -16,6 +16,8 @@ macro_rules! on_every_backend {
         $crate::on_every_backend! { @each host, $crate::stage::HOST, $($name $stage $body)+ }
         $crate::on_every_backend! { @each native, $crate::stage::NATIVE, $($name $stage $body)+ }
         $crate::on_every_backend! { @each docker, $crate::stage::DOCKER, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each apple_podman, $crate::stage::APPLE_PODMAN, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each apple_docker, $crate::stage::APPLE_DOCKER, $($name $stage $body)+ }
     };
     (@each $backend:ident, $kind:expr, $($name:ident $stage:ident $body:block)+) => {
         mod $backend {
@@ -34,5 +36,15 @@ macro_rules! on_every_backend {
 macro_rules! on_every_container {
     ($(async fn $name:ident($stage:ident: Stage) $body:block)+) => {
         $crate::on_every_backend! { @each docker, $crate::stage::DOCKER, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each apple_podman, $crate::stage::APPLE_PODMAN, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each apple_docker, $crate::stage::APPLE_DOCKER, $($name $stage $body)+ }
+    };
+}
+
+/// One test for the backend that speaks to an engine itself: it has a watcher, labels and volumes.
+#[macro_export]
+macro_rules! on_the_engine {
+    ($(async fn $name:ident($stage:ident: Stage) $body:block)+) => {
+        $crate::on_every_backend! { @each engine, $crate::stage::DOCKER, $($name $stage $body)+ }
     };
 }

@@ -14,7 +14,7 @@ use cofferdam_e2e::processes::{descendants_of, with_role};
 use cofferdam_e2e::{Engine, Fixture, binary, node_id};
 use cofferdam_runner::Home;
 use cofferdam_sandbox::{
-    Attachment, Backend, Process, Sandbox, SandboxSpec, Workspace, docker, host, native,
+    Attachment, Backend, Process, Sandbox, SandboxSpec, Workspace, apple, docker, host, native,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 
@@ -75,6 +75,25 @@ pub(crate) const DOCKER: Kind = Kind {
     },
 };
 
+/// Through a runtime's command: the only difference between two of them is which.
+pub(crate) const APPLE_PODMAN: Kind = apple(|engine| engine.podman_command());
+pub(crate) const APPLE_DOCKER: Kind = apple(|engine| Some(engine.docker_command().to_owned()));
+
+const fn apple(command: fn(&Engine) -> Option<PathBuf>) -> Kind {
+    Kind {
+        mode: Mode::Apple,
+        network: Network::None,
+        make: Make::InContainers {
+            command,
+            backend: |state, _| {
+                let options =
+                    apple::Options { state, binary: binary(), caller: caller(), without: Vec::new() };
+                Arc::new(apple::AppleBackend::new(options))
+            },
+        },
+    }
+}
+
 fn caller() -> native::Caller {
     let path = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from).into();
     native::Caller { home: None, path, locale: Default::default() }
@@ -125,8 +144,10 @@ impl Stage {
             grace_ms: 200,
             ..Policy::default()
         };
-        if let Some((engine, _)) = &self.engine {
+        if let Some((engine, command)) = &self.engine {
             policy.container.image = engine.small_image().parse().expect("an image's name");
+            let command = command.to_str().expect("a plain path");
+            policy.container.runtime_command = command.parse().expect("one program");
         }
         policy
     }

@@ -4,10 +4,10 @@ use cofferdam_core::{AttemptRef, RunId, SandboxId};
 use cofferdam_e2e::node_id;
 use cofferdam_sandbox::{Attachment, Listed, OpenError, Workspace};
 
-use crate::on_every_container;
+use crate::on_the_engine;
 use crate::stage::Stage;
 
-on_every_container! {
+on_the_engine! {
     async fn containers_of_others_are_neither_listed_nor_opened(stage: Stage) {
         let (sandbox, _talk) = stage.running(&stage.policy(), "sleep 60").await;
         let (unmarked, foreign) = (another(1), another(2));
