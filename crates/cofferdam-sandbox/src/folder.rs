@@ -136,6 +136,8 @@ pub(crate) enum Record {
     Plan,
     /// The container that was asked for.
     Container,
+    /// That its container was started.
+    Started,
     /// That we ended it ourselves.
     Killed,
     /// That the container is gone.
@@ -154,6 +156,7 @@ impl Record {
             Self::Shim => "shim.json",
             Self::Plan => "plan.json",
             Self::Container => "container.json",
+            Self::Started => "started.json",
             Self::Killed => "killed.json",
             Self::Removed => "removed.json",
             Self::Process => "process.json",

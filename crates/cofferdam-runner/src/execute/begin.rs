@@ -36,10 +36,13 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     }
     let program = find_program(attempt.node, &attempt.claimed.request)?;
     let layering = layering(&attempt.claimed.request.source, &**backend);
-    let prepared = prepare(attempt, layering).await?;
+    let policy = attempt.claimed.request.policy.clone();
+    // An engine takes its time to say what it can do; the workspace is prepared meanwhile.
+    let (prepared, valid) = tokio::join!(prepare(attempt, layering), backend.validate(&policy));
+    valid?;
+    let prepared = prepared?;
     failpoint("runner.prepared");
     attempt.stage(Stage::Sealing);
-    backend.validate(&attempt.claimed.request.policy).await?;
     let (prepared, made) = make(attempt, &**backend, prepared, program.as_ref()).await?;
     let Made { spec, sandbox, way_out } = made;
     failpoint("runner.sandbox_created");

@@ -16,7 +16,7 @@ use cofferdam_core::inside;
 use super::body::{Parts, body};
 use super::engine::{is_missing, message_of};
 use super::plan::{ContainerPlan, label, name_of};
-use super::sandbox::DockerSandbox;
+use super::sandbox::{DockerSandbox, attach_stdin};
 use super::{DockerBackend, watcher};
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
 use crate::container::{Bound, Identity, NoIdentity, bounds, memories, write_users};
@@ -47,6 +47,7 @@ pub(super) async fn create(
         state,
         binary: backend.options.binary.clone(),
         owner: Mutex::default(),
+        stdin: Mutex::default(),
     };
     let made = tokio::time::timeout(DEADLINE, make(backend, &docker, spec, &mut sandbox)).await;
     let made = made.unwrap_or_else(|_| Err(CreateError::Deadline { id: id.clone(), within: DEADLINE }));
@@ -68,7 +69,11 @@ async fn make(
     sandbox: &mut DockerSandbox,
 ) -> Result<(), CreateError> {
     let id = &spec.id;
-    let image = backend.image(docker, &spec.policy).await?;
+    // Looked up a moment ago, when the policy was validated.
+    let image = match backend.known_image(&spec.policy) {
+        Some(image) => image,
+        None => backend.image(docker, &spec.policy).await?,
+    };
     let places = {
         let (folder, spec, state) = (sandbox.folder.clone(), spec.clone(), backend.options.state.clone());
         tokio::task::spawn_blocking(move || Places::make(&folder, &spec, &state))
@@ -132,8 +137,12 @@ async fn make(
     let attached = spec.attachment == Attachment::Attached;
     let owner = watcher::start(&sandbox.folder, &backend.options.binary, attached);
     sandbox.owner = Mutex::new(owner.map_err(io("start the watcher"))?);
-    match docker.start_container(&name_of(id), None).await {
-        Ok(()) => Ok(()),
+    let name = name_of(id);
+    // Its stdin is taken meanwhile: then its job is there as soon as it is.
+    let (started, stdin) = tokio::join!(docker.start_container(&name, None), attach_stdin(docker, &name));
+    sandbox.stdin = Mutex::new(stdin.ok());
+    match started {
+        Ok(()) => sandbox.folder.write(Record::Started, &()).map_err(io("record the start")),
         // The engine mounts volumes when it starts a container. If it was something else, a copy fails as well.
         Err(error) if !places.overlays.is_empty() => {
             Err(CreateError::NoOverlay { id: id.clone(), message: message_of(&error) })

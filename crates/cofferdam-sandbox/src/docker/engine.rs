@@ -4,16 +4,21 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bollard::errors::Error;
-use bollard::{API_DEFAULT_VERSION, Docker};
+use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use cofferdam_core::{EngineAddress, with_causes};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::OnceCell;
 
 use crate::backend::Refusal;
 
 /// Longer than any single answer takes: pulling is never asked for, and streams have no end of their own.
 const TIMEOUT_SECONDS: u64 = 120;
+
+/// How long an engine may take to say that it is there.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// An engine of this machine, by its socket.
 #[derive(Debug, Clone)]
@@ -69,16 +74,48 @@ impl Engine {
     pub(crate) async fn connect(&self) -> Result<Docker, Refusal> {
         self.try_socket()?;
         let path = self.socket.to_string_lossy();
-        let settle = async || match Docker::connect_with_unix(&path, TIMEOUT_SECONDS, API_DEFAULT_VERSION) {
-            Ok(docker) => docker.negotiate_version().await,
-            Err(error) => Err(error),
+        let settle = async || -> Result<Docker, String> {
+            let answered = tokio::time::timeout(ANSWER_DEADLINE, self.newest_version()).await;
+            let version =
+                answered.map_err(|_| format!("nothing within {} s", ANSWER_DEADLINE.as_secs()))??;
+            Docker::connect_with_unix(&path, TIMEOUT_SECONDS, &version).map_err(|error| with_causes(&error))
         };
-        let client = self.client.get_or_try_init(settle).await.map_err(|error| Refusal {
-            problem: format!("the Docker engine at {path} does not answer: {}", with_causes(&error)),
+        let client = self.client.get_or_try_init(settle).await.map_err(|why| Refusal {
+            problem: format!("the Docker engine at {path} does not answer: {why}"),
             remedy: "docker version".to_owned(),
         })?;
         Ok(client.clone())
     }
+
+    /// The newest version of the interface that both sides know. Asked by a ping, whose answer's head says it: an
+    /// engine takes a hundred times as long to list its versions.
+    async fn newest_version(&self) -> Result<ClientVersion, String> {
+        let answer = self.ping().await.map_err(|error| error.to_string())?;
+        let said = version_in(&String::from_utf8_lossy(&answer)).ok_or("its answer is none of an engine")?;
+        let (major, minor) = said.min((API_DEFAULT_VERSION.major_version, API_DEFAULT_VERSION.minor_version));
+        Ok(ClientVersion { major_version: major, minor_version: minor })
+    }
+
+    async fn ping(&self) -> io::Result<Vec<u8>> {
+        /// No head is longer.
+        const LONGEST: u64 = 16 << 10;
+        let mut stream = tokio::net::UnixStream::connect(&self.socket).await?;
+        stream.write_all(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n").await?;
+        let mut answer = Vec::new();
+        stream.take(LONGEST).read_to_end(&mut answer).await?;
+        Ok(answer)
+    }
+}
+
+/// The version that the head of an answer names.
+fn version_in(answer: &str) -> Option<(usize, usize)> {
+    let mut lines = answer.split("\r\n").take_while(|line| !line.is_empty());
+    let value = lines.find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("api-version").then(|| value.trim())
+    })?;
+    let (major, minor) = value.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Whether the engine says that there is no such thing.
@@ -123,6 +160,15 @@ mod tests {
         assert_eq!(at("unix:///run/user/1000/docker.sock").unwrap().path(), socket);
         let refusal = at("tcp://10.0.0.1:2375").unwrap_err();
         assert!(refusal.problem.contains("not on this machine"), "{refusal:?}");
+    }
+
+    #[test]
+    fn the_version_is_read_from_the_head_alone() {
+        assert_eq!(version_in("HTTP/1.0 200 OK\r\nApi-Version: 1.41\r\n\r\nOK"), Some((1, 41)));
+        assert_eq!(version_in("HTTP/1.0 200 OK\r\napi-version:1.53\r\n\r\n"), Some((1, 53)));
+        for other in ["HTTP/1.0 200 OK\r\n\r\nApi-Version: 1.41\r\n", "", "Api-Version: new\r\n"] {
+            assert_eq!(version_in(other), None, "{other}");
+        }
     }
 
     #[tokio::test]

@@ -132,6 +132,12 @@ impl DockerBackend {
         Ok(image)
     }
 
+    /// What is known of the policy's image without asking.
+    fn known_image(&self, policy: &Policy) -> Option<Image> {
+        let images = self.images.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        images.get(&policy.container.image).cloned()
+    }
+
     /// Our binary on the host, if it runs in this image.
     fn mounted_binary(&self, image: &Image) -> Option<&Path> {
         let runs = image_binary::runs_here(image) && !self.is_without("mounted_binary");
@@ -300,6 +306,7 @@ impl Backend for DockerBackend {
         }
         let state = self.state_id().map_err(error("name the state folder"))?;
         let binary = self.options.binary.clone();
-        Ok(Box::new(DockerSandbox { folder, plan, layers, engine, state, binary, owner: Mutex::default() }))
+        let (owner, stdin) = (Mutex::default(), Mutex::default());
+        Ok(Box::new(DockerSandbox { folder, plan, layers, engine, state, binary, owner, stdin }))
     }
 }

@@ -40,6 +40,17 @@ pub(crate) struct DockerSandbox {
     pub(super) binary: std::path::PathBuf,
     /// Held by an attached sandbox: its watcher ends it when this is closed, however that happens.
     pub(super) owner: Mutex<Option<ChildStdin>>,
+    /// Taken when it was started, for who attaches first.
+    pub(super) stdin: Mutex<Option<Stdin>>,
+}
+
+/// Where lines to a worker are written.
+pub(super) type Stdin = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// The stdin of a container that runs or is about to. Letting go of it closes nothing inside.
+pub(super) async fn attach_stdin(docker: &Docker, container: &str) -> Result<Stdin, bollard::errors::Error> {
+    let options = AttachContainerOptions { stdin: true, stream: true, ..AttachContainerOptions::default() };
+    docker.attach_container(container, Some(options)).await.map(|attached| attached.input)
 }
 
 impl DockerSandbox {
@@ -182,14 +193,14 @@ impl Sandbox for DockerSandbox {
             }
             Err(error) => return Err(error),
         };
-        let options =
-            AttachContainerOptions { stdin: true, stream: true, ..AttachContainerOptions::default() };
-        let stdin: Pin<Box<dyn AsyncWrite + Send>> =
-            match docker.attach_container(&self.container(), Some(options)).await {
-                Ok(attached) => attached.input,
-                // It has ended; what it printed can still be read.
-                Err(_) => Box::pin(tokio::io::sink()),
-            };
+        let taken = self.stdin.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let stdin = match taken {
+            Some(stdin) => stdin,
+            // One that has ended takes nothing; what it printed can still be read.
+            None => {
+                attach_stdin(&docker, &self.container()).await.unwrap_or_else(|_| Box::pin(tokio::io::sink()))
+            }
+        };
         Ok(Process { stdin, stdout: log::follow(docker, self.container(), self.folder.clone()) })
     }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bollard::Docker;
 use bollard::models::ContainerStateStatusEnum as Status;
-use bollard::query_parameters::{AttachContainerOptions, WaitContainerOptions};
+use bollard::query_parameters::WaitContainerOptions;
 use cofferdam_core::{ExitCause, SandboxExit, ToWorker};
 use futures_util::StreamExt;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -22,6 +22,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::engine::{Engine, is_answer, is_missing};
 use super::plan::ContainerPlan;
+use super::sandbox::attach_stdin;
 use crate::folder::{Folder, Record};
 use crate::native::cgroup::{self, Hits};
 use crate::native::plan::CgroupPlan;
@@ -33,6 +34,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How often it is asked whether the container has been started. One that is over soon must have been seen before:
 /// an agent is let in only after it was measured, which takes longer.
 const LOOK_FOR_START: Duration = Duration::from_millis(10);
+/// The same as long as nobody has said that it was started.
+const LOOK_WITHOUT_MARK: Duration = Duration::from_millis(250);
 /// How often the kernel's counters are read: they are gone with the container.
 const COUNT: Duration = Duration::from_millis(100);
 /// How long an engine that is being restarted may take. A container that it kept running goes on.
@@ -199,9 +202,11 @@ impl Watcher {
         let options = WaitContainerOptions { condition: "not-running".to_owned() };
         let mut waiting = None;
         let mut look_at = Instant::now();
+        let mut asked_at = None;
         let mut count_at = Instant::now();
         loop {
-            if Instant::now() >= look_at {
+            if Instant::now() >= look_at && self.is_worth_asking(asked_at) {
+                asked_at = Some(Instant::now());
                 match self.look(docker).await {
                     Seen::Waits => {}
                     Seen::Runs => {
@@ -229,7 +234,7 @@ impl Watcher {
                 .watch
                 .next_check(Instant::now())
                 .min(COUNT)
-                .min(look_at.saturating_duration_since(Instant::now()));
+                .min(look_at.saturating_duration_since(Instant::now()).max(LOOK_FOR_START));
             let ended = async {
                 match &mut waiting {
                     Some(waiting) => waiting.next().await,
@@ -265,6 +270,13 @@ impl Watcher {
                 Action::Kill => self.kill(docker).await,
             }
         }
+    }
+
+    /// An engine that starts a container has better things to do than to say that it has not started yet. Whoever starts
+    /// it leaves a mark, unless it dies on the way.
+    fn is_worth_asking(&self, asked_at: Option<Instant>) -> bool {
+        let again = asked_at.is_none_or(|at| at.elapsed() >= LOOK_WITHOUT_MARK);
+        self.init.is_some() || again || self.folder.has(Record::Started)
     }
 
     async fn look(&mut self, docker: &Docker) -> Seen {
@@ -328,12 +340,10 @@ impl Watcher {
     async fn ask(&self, docker: &Docker) {
         let line = serde_json::to_string(&ToWorker::Cancel { grace_ms: self.plan.policy.grace_ms })
             .expect("a line is plain data");
-        let options =
-            AttachContainerOptions { stdin: true, stream: true, ..AttachContainerOptions::default() };
-        if let Ok(mut attached) = docker.attach_container(&self.plan.container, Some(options)).await {
+        if let Ok(mut stdin) = attach_stdin(docker, &self.plan.container).await {
             // A half-written line of somebody else would merge with ours.
-            let _ = attached.input.write_all(format!("\n{line}\n").as_bytes()).await;
-            let _ = attached.input.flush().await;
+            let _ = stdin.write_all(format!("\n{line}\n").as_bytes()).await;
+            let _ = stdin.flush().await;
         }
     }
 
