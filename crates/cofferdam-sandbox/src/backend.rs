@@ -10,6 +10,8 @@ use cofferdam_core::{InsideSeal, Mode, NodeId, OutsideSeal, Policy, SandboxExit,
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use crate::errors::{CreateError, OpenError, Refusal};
+
 /// Makes sandboxes of one mode.
 #[async_trait]
 pub trait Backend: Send + Sync {
@@ -96,6 +98,14 @@ pub trait Sandbox: Send + Sync {
     /// # Errors
     /// [`OpenError`] if the worker's output cannot be read.
     async fn attach(&self) -> Result<Process, OpenError>;
+
+    /// Waits until no process of it lives. How it ended may still be being found out: an engine takes a while.
+    ///
+    /// # Errors
+    /// [`OpenError`] if that cannot be told.
+    async fn fall_silent(&self) -> Result<(), OpenError> {
+        self.wait().await.map(drop)
+    }
 
     /// Waits until no process of it lives, and says how it ended.
     ///
@@ -329,81 +339,4 @@ impl Finding {
     pub fn unknown(name: &'static str, detail: impl Into<String>) -> Self {
         Self { name, status: Status::Unknown, detail: detail.into(), remedy: None }
     }
-}
-
-/// A policy that cannot be enforced.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}")]
-pub struct Refusal {
-    /// What cannot be enforced, and why.
-    pub problem: String,
-    /// What to type.
-    pub remedy: String,
-}
-
-/// Why there is no sandbox.
-#[derive(Debug, thiserror::Error)]
-pub enum CreateError {
-    /// This machine does not allow it; trying again will not help.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// The file systems of the workspace or of the state folder cannot be layered. A copy can be used instead,
-    /// and is sealed just as well.
-    #[error("the workspace of sandbox {id} cannot be an overlay: {message}")]
-    NoOverlay {
-        /// Which.
-        id: SandboxId,
-        /// What the kernel said.
-        message: String,
-    },
-    /// The disk is full.
-    #[error("no space left for the sandbox {id}")]
-    DiskFull {
-        /// Which.
-        id: SandboxId,
-    },
-    /// Anything else.
-    #[error("failed to create sandbox {id}: {message}")]
-    Failed {
-        /// Which.
-        id: SandboxId,
-        /// What went wrong, with the step that it happened in.
-        message: String,
-    },
-    /// It did not come up in time.
-    #[error("sandbox {id} did not start within {} s", within.as_secs())]
-    Deadline {
-        /// Which.
-        id: SandboxId,
-        /// The deadline.
-        within: Duration,
-    },
-}
-
-/// Why a sandbox cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Nothing is left of it.
-    #[error("no such sandbox: {0}")]
-    NotFound(SandboxId),
-    /// The folder that holds them cannot be read.
-    #[error("failed to list the sandboxes in {}", path.display())]
-    Listing {
-        /// The folder.
-        path: PathBuf,
-        /// Why it failed.
-        #[source]
-        source: std::io::Error,
-    },
-    /// Its record is damaged, or the system refused something.
-    #[error("failed to {action} of sandbox {id}")]
-    Io {
-        /// Which.
-        id: SandboxId,
-        /// What was attempted.
-        action: &'static str,
-        /// Why it failed.
-        #[source]
-        source: std::io::Error,
-    },
 }

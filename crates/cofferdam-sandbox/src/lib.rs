@@ -11,6 +11,7 @@ pub mod apple;
 mod backend;
 mod container;
 pub mod docker;
+mod errors;
 mod folder;
 pub mod host;
 pub mod native;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use cofferdam_core::{
     Decision, Event, EventType, Evidence, FailureClass, NewEvent, Outcome, Policy, Redactor, RunState,
-    SandboxId, conclude, decide, with_causes,
+    SandboxExit, SandboxId, conclude, decide, with_causes,
 };
 use cofferdam_sandbox::Backend;
 use cofferdam_store::{Claimed, Left, Letter, failpoint};
@@ -98,10 +98,9 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
     let policy = &attempt.claimed.request.policy;
     let timeout_ms = policy.timeout_ms;
     attempt.node.broker.close(&attempt.node.store, &attempt.claimed.attempt).await;
-    let outcome = match ended.refused {
-        Some(outcome) => return Ok(outcome),
-        None => conclude_with(attempt.node, &attempt.claimed, &ended, timeout_ms).await?,
-    };
+    if let Some(outcome) = ended.refused {
+        return Ok(outcome);
+    }
     attempt.stage(Stage::Collecting);
     let kept = artifacts::keep(
         attempt.node,
@@ -111,7 +110,10 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
         &*begun.sandbox,
         &begun.handover,
     );
-    match kept.await {
+    // Nothing of it lives any more. How it ended may take the engine a while, and what it left is collected meanwhile.
+    let (exit, kept) = tokio::join!(begun.sandbox.wait(), kept);
+    let outcome = conclude_with(attempt.node, &attempt.claimed, &ended, &exit?, timeout_ms).await?;
+    match kept {
         Ok(kept) => {
             failpoint("runner.artifacts");
             *left = kept.left(now_ms());
@@ -134,6 +136,7 @@ async fn conclude_with(
     node: &Node,
     claimed: &Claimed,
     ended: &Ended,
+    outside: &SandboxExit,
     timeout_ms: u64,
 ) -> Result<Outcome, Stop> {
     let budget_exceeded = node.store.budget_exceeded(&claimed.attempt.run).await?;
@@ -141,7 +144,7 @@ async fn conclude_with(
     let outcome = conclude(&Evidence {
         worker: ended.worker.as_ref().map(|exited| &exited.end),
         report: ended.worker.as_ref().and_then(|exited| exited.report.as_ref()),
-        outside: &ended.exit,
+        outside,
         cancel_requested: ended.cancelled,
         timeout_ms,
         budget_exceeded: budget_exceeded.as_deref(),

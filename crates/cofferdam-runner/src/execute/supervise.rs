@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cofferdam_core::{
     AgentEnd, AttemptRef, Breach, Event, EventType, FailureClass, Gateway, InsideSeal, Job, Network,
-    NewEvent, Outcome, Policy, SandboxExit, Seal, ToWorker, WorkerExited, inside,
+    NewEvent, Outcome, Policy, Seal, ToWorker, WorkerExited, inside,
 };
 use cofferdam_sandbox::{Backend, Process, Sandbox, Shown};
 use cofferdam_store::failpoint;
@@ -38,7 +38,6 @@ pub(super) struct Ended {
     pub(super) refused: Option<Outcome>,
     /// The worker's last line.
     pub(super) worker: Option<WorkerExited>,
-    pub(super) exit: SandboxExit,
     /// Whether somebody had asked for the end.
     pub(super) cancelled: bool,
 }
@@ -85,7 +84,7 @@ pub(super) async fn supervise(
     supervised.send(&ToWorker::Job(Box::new(job))).await;
     failpoint("runner.job_sent");
     supervised.follow(attempt).await?;
-    let exit = begun.sandbox.wait().await?;
+    begun.sandbox.fall_silent().await?;
     let Supervised { refused, worker, measured, .. } = supervised;
     let refused = match worker.as_ref().map(|exited| &exited.end) {
         // What was not measured is not sealed.
@@ -95,7 +94,7 @@ pub(super) async fn supervise(
         _ => refused,
     };
     let cancelled = *attempt.cancel.borrow() != Cancel::No;
-    Ok(Ended { refused, worker, exit, cancelled })
+    Ok(Ended { refused, worker, cancelled })
 }
 
 fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bollard::Docker;
 use bollard::models::VolumeCreateRequest;
@@ -17,7 +17,7 @@ use super::body::{Parts, body};
 use super::engine::{is_missing, message_of};
 use super::plan::{ContainerPlan, label, name_of};
 use super::sandbox::{DockerSandbox, attach_stdin};
-use super::{DockerBackend, watcher};
+use super::{DockerBackend, now_ms, watcher};
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
 use crate::container::{Bound, Identity, NoIdentity, bounds, memories, write_users};
 use crate::folder::{Folder, Record};
@@ -288,9 +288,4 @@ impl Places {
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -8,6 +8,7 @@ mod build;
 mod check;
 mod create;
 mod engine;
+mod first_process;
 mod image;
 mod image_binary;
 mod layers;
@@ -24,6 +25,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bollard::Docker;
@@ -173,6 +175,12 @@ impl DockerBackend {
         };
         found.into_iter().filter_map(|container| listed(container.labels?)).collect()
     }
+}
+
+/// Milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Kills a container, also a paused one.

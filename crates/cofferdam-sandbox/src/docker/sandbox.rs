@@ -18,12 +18,13 @@ use tokio::io::AsyncWrite;
 
 use super::engine::{Engine, is_done, is_missing, message_of};
 use super::plan::{ContainerPlan, label, name_of};
-use super::{log, watcher};
+use super::{first_process, log, watcher};
 use crate::backend::{Layers, OpenError, Process, Sandbox};
 use crate::container;
 use crate::folder::{Folder, Record};
 use crate::native::release_ids;
 use crate::remove::remove_tree;
+use crate::shim::ProcessRecord;
 
 /// How long a watcher has to notice that its container is gone before it is ended itself.
 const WATCHER_DEADLINE: Duration = Duration::from_secs(5);
@@ -202,6 +203,19 @@ impl Sandbox for DockerSandbox {
             }
         };
         Ok(Process { stdin, stdout: log::follow(docker, self.container(), self.folder.clone()) })
+    }
+
+    async fn fall_silent(&self) -> Result<(), OpenError> {
+        let found = match self.docker().await {
+            Ok(docker) => docker.inspect_container(&self.container(), None).await.ok(),
+            Err(_) => None,
+        };
+        match found.as_ref().and_then(first_process::of).and_then(ProcessRecord::watch) {
+            // It is the first of its namespace: the kernel has ended every other one before it is gone.
+            Some(first) => first.readable().await.map(drop).map_err(self.error("watch the container")),
+            // It has ended, or is on a kernel of its own.
+            None => self.wait().await.map(drop),
+        }
     }
 
     async fn wait(&self) -> Result<SandboxExit, OpenError> {

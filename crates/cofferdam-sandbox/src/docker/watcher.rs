@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::{ChildStdin, Command, ExitCode, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use bollard::Docker;
 use bollard::models::ContainerStateStatusEnum as Status;
@@ -23,6 +23,7 @@ use tokio::io::unix::AsyncFd;
 use super::engine::{Engine, is_answer, is_missing};
 use super::plan::ContainerPlan;
 use super::sandbox::attach_stdin;
+use super::{first_process, now_ms};
 use crate::folder::{Folder, Record};
 use crate::native::cgroup::{self, Hits};
 use crate::native::plan::CgroupPlan;
@@ -281,18 +282,17 @@ impl Watcher {
 
     async fn look(&mut self, docker: &Docker) -> Seen {
         let found = match docker.inspect_container(&self.plan.container, None).await {
-            Ok(found) => found.state.unwrap_or_default(),
+            Ok(found) => found,
             Err(error) if is_missing(&error) => return Seen::Gone,
             Err(_) => return Seen::Silent,
         };
         if self.init.is_none()
-            && let Some(pid) = found.pid.and_then(|pid| i32::try_from(pid).ok()).filter(|pid| *pid > 0)
-            && let Ok(record) = ProcessRecord::of(pid)
+            && let Some(record) = first_process::of(&found)
         {
-            self.init = Some((record, cgroup::of_process(pid)));
-            let pidfd = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok());
-            self.death = pidfd.and_then(|pidfd| watch_descriptor(pidfd).ok());
+            self.init = Some((record, cgroup::of_process(record.pid)));
+            self.death = record.watch();
         }
+        let found = found.state.unwrap_or_default();
         match found.status {
             Some(Status::EXITED | Status::DEAD) => Seen::Ended {
                 code: found.exit_code.unwrap_or(-1),
@@ -389,9 +389,4 @@ impl Owner {
             None => std::future::pending().await,
         }
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

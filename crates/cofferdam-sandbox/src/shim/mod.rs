@@ -19,7 +19,7 @@ pub(crate) use watch::{Action, Watch, WatchPlan};
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -29,12 +29,14 @@ use cofferdam_core::{ExitCause, NodeId, OutsideSeal, SandboxExit, ToWorker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, wait};
 use serde::{Deserialize, Serialize};
+use tokio::io::unix::AsyncFd;
 
 use crate::apple::Runtime;
 use crate::folder::{Folder, Record};
 use crate::native::cgroup::{self, Hits};
 use crate::native::launcher::{LaunchError, LaunchStatus, NOT_LAUNCHED};
 use crate::native::plan::{CgroupLimits, CgroupPlan};
+use crate::native::watch_descriptor;
 use crate::socket;
 use container::{Container, Look};
 use relay::Relay;
@@ -96,6 +98,13 @@ impl ProcessRecord {
     /// A process that lives.
     pub(crate) fn of(pid: i32) -> io::Result<Self> {
         Ok(Self { pid, started: processes::start_time(pid)? })
+    }
+
+    /// Readable once it has ended; `None` if it has.
+    pub(crate) fn watch(self) -> Option<AsyncFd<OwnedFd>> {
+        let pidfd = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::NONBLOCK).ok()?;
+        // The number may have been given to another process since it was looked at.
+        self.is_alive().then(|| watch_descriptor(pidfd).ok())?
     }
 
     /// Whether it still runs; a process that has ended and was not waited for does not.
