@@ -113,5 +113,12 @@ impl Drop for PrivateEngine {
             self.start_again();
         }
         self.stop();
+        // An engine mounts its own folder over itself, and leaves that behind: then the folder could not be removed.
+        let folder = self.folder.path().display().to_string();
+        let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let mounted = table.lines().filter_map(|line| line.split(' ').nth(4));
+        for path in mounted.filter(|path| path.starts_with(&folder)).collect::<Vec<_>>().into_iter().rev() {
+            let _ = Command::new("umount").arg(path).status();
+        }
     }
 }
