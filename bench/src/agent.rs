@@ -9,6 +9,7 @@ use anyhow::{Context as _, ensure};
 use cofferdam_scripted_model::{Script, ScriptedModel};
 use serde_json::{Value, json};
 
+use crate::small_repository;
 use crate::stats::Times;
 use crate::targets::{Bound, Target, tell};
 
@@ -103,20 +104,7 @@ struct Stage {
 impl Stage {
     /// A small repository with one commit.
     fn repository(&self, name: &str) -> anyhow::Result<PathBuf> {
-        let path = self.folder.join(name);
-        std::fs::create_dir_all(&path)?;
-        for number in 0..20 {
-            std::fs::write(path.join(format!("file-{number}.txt")), format!("line {number}\n"))?;
-        }
-        for words in [
-            &["init", "--quiet"][..],
-            &["add", "--all"],
-            &["-c", "user.name=bench", "-c", "user.email=bench@localhost", "commit", "--quiet", "-m", "base"],
-        ] {
-            let status = self.command("git").current_dir(&path).args(words).status()?;
-            ensure!(status.success(), "git failed: {status}");
-        }
-        Ok(path)
+        small_repository::make(&self.folder.join(name), || self.command("git"))
     }
 
     /// One sealed run, with its report.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 
+use crate::small_repository;
 use crate::stats::Times;
 use crate::targets::{Bound, Target, tell};
 
@@ -109,20 +110,7 @@ struct Stage {
 impl Stage {
     /// A small repository with one commit.
     fn repository(&self) -> anyhow::Result<PathBuf> {
-        let path = self.folder.join("repository");
-        std::fs::create_dir_all(&path)?;
-        for number in 0..20 {
-            std::fs::write(path.join(format!("file-{number}.txt")), format!("line {number}\n"))?;
-        }
-        for words in [
-            &["init", "--quiet"][..],
-            &["add", "--all"],
-            &["-c", "user.name=bench", "-c", "user.email=bench@localhost", "commit", "--quiet", "-m", "base"],
-        ] {
-            let status = Command::new("git").current_dir(&path).args(words).status()?;
-            ensure!(status.success(), "git failed: {status}");
-        }
-        Ok(path)
+        small_repository::make(&self.folder.join("repository"), || Command::new("git"))
     }
 
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {

@@ -6,6 +6,7 @@
 mod agent;
 mod broker;
 mod docker;
+mod small_repository;
 mod start;
 mod stats;
 mod table;
