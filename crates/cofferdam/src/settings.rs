@@ -161,7 +161,7 @@ mod tests {
         for (name, value, said) in [
             ("SANDBOX_DOCKER_IMAGE", "openTiger/worker:latest", "type `opentiger/worker:latest`"),
             ("SANDBOX_DOCKER_NETWORK", "host", "type `bridge`"),
-            ("DOCKER_HOST", "ssh://far", "type `ssh -L"),
+            ("DOCKER_HOST", "ssh://far", "another machine"),
         ] {
             let failure = docker(&caller(&[(name, value)]), &Settings::default()).unwrap_err();
             assert_eq!(failure.code(), ExitCode::Refused);

@@ -38,8 +38,8 @@ impl FromStr for EngineAddress {
                 .map_err(|error| refuse(&format!("does not hold a host and a port: {}", error.reason))),
             Some(("ssh", _)) => Err(ValueError::new(
                 text,
-                "goes over ssh, which only the `docker` command can",
-                "type `ssh -L /tmp/engine.sock:/var/run/docker.sock HOST`, and here `unix:///tmp/engine.sock`",
+                "goes over ssh to another machine, whose engine could not show the workspace",
+                "type `unix:///var/run/docker.sock`, or run Cofferdam over there",
             )),
             _ => Err(refuse("is not the address of an engine")),
         }
@@ -97,6 +97,6 @@ mod tests {
             assert!(error.ends_with("`unix:///var/run/docker.sock` or `tcp://127.0.0.1:2375`"), "{error}");
         }
         let ssh = "ssh://me@far".parse::<EngineAddress>().unwrap_err().to_string();
-        assert!(ssh.contains("type `ssh -L "), "{ssh}");
+        assert!(ssh.contains("another machine") && ssh.contains("type `unix://"), "{ssh}");
     }
 }
