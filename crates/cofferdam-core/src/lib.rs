@@ -59,8 +59,9 @@ pub use seal::{
     NamespaceFact, OutsideSeal, Seal, Tried,
 };
 pub use settings::{
-    AppleSettings, ContainerNetwork, Cpus, DockerSettings, EgressSettings, EngineAddress, MemorySize,
-    OciRuntime, PidsLimit, PriceSetting, PriceSettings, RuntimeCommand, SandboxSettings, Settings,
+    AgentName, AgentSettings, AppleSettings, ContainerNetwork, Cpus, DockerSettings, EgressSettings,
+    EngineAddress, MemorySize, OciRuntime, PidsLimit, PriceSetting, PriceSettings, Provider, RuntimeCommand,
+    SandboxSettings, Settings,
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

@@ -93,7 +93,15 @@ pub trait Sandbox: Send + Sync {
     /// [`OpenError`] if it was not recorded, or the sandbox ended before it could be.
     async fn measure(&self, inside: &InsideSeal) -> Result<OutsideSeal, OpenError>;
 
-    /// The worker's stdio, from its beginning, however often this is called.
+    /// What the worker printed and prints, from its beginning, however often this is called.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the worker's output cannot be read.
+    async fn output(&self) -> Result<Output, OpenError> {
+        self.attach().await.map(|process| process.stdout)
+    }
+
+    /// The same with a way to talk to the worker.
     ///
     /// # Errors
     /// [`OpenError`] if the worker's output cannot be read.
@@ -129,12 +137,15 @@ pub trait Sandbox: Send + Sync {
     async fn destroy(&self) -> Result<(), OpenError>;
 }
 
+/// Everything the worker has written and will write; ends when the sandbox has ended.
+pub type Output = Pin<Box<dyn AsyncRead + Send>>;
+
 /// The worker's stdio.
 pub struct Process {
     /// Where lines to the worker are written. Dropping it does not end the worker.
     pub stdin: Pin<Box<dyn AsyncWrite + Send>>,
-    /// Everything the worker has written and will write; ends when the sandbox has ended.
-    pub stdout: Pin<Box<dyn AsyncRead + Send>>,
+    /// What the worker says.
+    pub stdout: Output,
 }
 
 /// A role of our own binary that is run on what an agent has left.

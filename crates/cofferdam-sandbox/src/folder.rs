@@ -138,6 +138,8 @@ pub(crate) enum Record {
     Container,
     /// That its container was started.
     Started,
+    /// The first process of its container, where that is one of this kernel.
+    First,
     /// That we ended it ourselves.
     Killed,
     /// That the container is gone.
@@ -157,6 +159,7 @@ impl Record {
             Self::Plan => "plan.json",
             Self::Container => "container.json",
             Self::Started => "started.json",
+            Self::First => "first.json",
             Self::Killed => "killed.json",
             Self::Removed => "removed.json",
             Self::Process => "process.json",

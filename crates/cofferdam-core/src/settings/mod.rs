@@ -1,5 +1,6 @@
 //! What a person sets once for all runs, as it is written in `settings.json`.
 
+mod agents;
 mod amounts;
 mod container_network;
 mod engine_address;
@@ -11,6 +12,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::agents::{AgentName, AgentSettings, Provider};
 pub use self::amounts::{Cpus, MemorySize, PidsLimit};
 pub use self::container_network::ContainerNetwork;
 pub use self::engine_address::EngineAddress;
@@ -46,6 +48,8 @@ pub struct Settings {
     pub egress: EgressSettings,
     /// How sandboxes are made.
     pub sandbox: SandboxSettings,
+    /// Agents by name.
+    pub agents: BTreeMap<AgentName, AgentSettings>,
     /// What models cost.
     pub prices: PriceSettings,
 }

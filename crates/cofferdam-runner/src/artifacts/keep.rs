@@ -110,7 +110,7 @@ pub(crate) async fn keep(
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
 
     let transcript = folder.join("transcript.log");
-    transcript::write(sandbox.attach().await?.stdout, &transcript, redactor).await?;
+    transcript::write(sandbox.output().await?, &transcript, redactor).await?;
     failpoint("runner.transcript");
 
     open_to_owner(sandbox.layers().written())?;

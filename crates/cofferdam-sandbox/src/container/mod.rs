@@ -8,7 +8,9 @@ mod socket_trial;
 pub(crate) use identity::{Identity, NoIdentity};
 pub(crate) use seal::outside;
 pub use socket_trial::try_socket_main;
-pub(crate) use socket_trial::{DEADLINE as SOCKET_DEADLINE, Known, SocketTrial, unreachable_socket};
+pub(crate) use socket_trial::{
+    DEADLINE as SOCKET_DEADLINE, Known, SocketTrial, file_name_of, unreachable_socket,
+};
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -103,11 +103,8 @@ pub(crate) struct Known(PathBuf);
 
 impl Known {
     pub(crate) fn new(state: &Path, parts: &[&str]) -> Self {
-        let plain = |text: &&str| -> String {
-            text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect()
-        };
-        let parts: Vec<String> = parts.iter().chain([&env!("CARGO_PKG_VERSION")]).map(plain).collect();
-        Self(state.join("engines").join(parts.join("_")))
+        let parts: Vec<&str> = parts.iter().copied().chain([env!("CARGO_PKG_VERSION")]).collect();
+        Self(state.join("engines").join(file_name_of(&parts)))
     }
 
     pub(crate) fn exists(&self) -> bool {
@@ -119,6 +116,14 @@ impl Known {
         let _ = self.0.parent().map(fs::create_dir_all);
         let _ = fs::write(&self.0, "");
     }
+}
+
+/// A name for a file about all of these.
+pub(crate) fn file_name_of(parts: &[&str]) -> String {
+    let plain = |text: &&str| -> String {
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect()
+    };
+    parts.iter().map(plain).collect::<Vec<_>>().join("_")
 }
 
 /// Why such a container cannot be sealed.

@@ -15,7 +15,7 @@ use cofferdam_core::inside;
 
 use super::body::{Parts, body};
 use super::engine::{is_missing, message_of};
-use super::plan::{ContainerPlan, label, name_of};
+use super::plan::{ContainerPlan, Started, label, name_of};
 use super::sandbox::{DockerSandbox, attach_stdin};
 use super::{DockerBackend, now_ms, watcher};
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
@@ -129,10 +129,8 @@ async fn make(
         stdin: true,
     };
     let options = CreateContainerOptions { name: Some(name_of(id)), ..CreateContainerOptions::default() };
-    docker
-        .create_container(Some(options), body(parts))
-        .await
-        .map_err(|error| refused(spec, "make the container", &error))?;
+    let made = docker.create_container(Some(options), body(parts)).await;
+    let made = made.map_err(|error| refused(spec, "make the container", &error))?;
     // Before it starts, so that nothing runs that nobody watches.
     let attached = spec.attachment == Attachment::Attached;
     let owner = watcher::start(&sandbox.folder, &backend.options.binary, attached);
@@ -142,7 +140,10 @@ async fn make(
     let (started, stdin) = tokio::join!(docker.start_container(&name, None), attach_stdin(docker, &name));
     sandbox.stdin = Mutex::new(stdin.ok());
     match started {
-        Ok(()) => sandbox.folder.write(Record::Started, &()).map_err(io("record the start")),
+        Ok(()) => {
+            let started = Started { container: made.id };
+            sandbox.folder.write(Record::Started, &started).map_err(io("record the start"))
+        }
         // The engine mounts volumes when it starts a container. If it was something else, a copy fails as well.
         Err(error) if !places.overlays.is_empty() => {
             Err(CreateError::NoOverlay { id: id.clone(), message: message_of(&error) })

@@ -59,9 +59,9 @@ enum Read {
 
 impl Following {
     async fn run(mut self) {
+        // The first time, the engine knows best whether there is more to come.
+        let mut over = self.has_end();
         loop {
-            // Looked at before reading: what was printed before the end is then in the log.
-            let over = self.is_over().await;
             match self.read(!over).await {
                 Read::Unread | Read::Missing => break,
                 Read::Done if over || self.complete => break,
@@ -69,6 +69,8 @@ impl Following {
                 Read::Cut if self.has_end() => break,
                 Read::Done | Read::Cut => tokio::time::sleep(PAUSE).await,
             }
+            // Looked at before reading: what was printed before the end is then in the log.
+            over = self.is_over().await;
         }
         let _ = self.copy.shutdown().await;
     }

@@ -11,6 +11,7 @@ mod engine;
 mod first_process;
 mod image;
 mod image_binary;
+mod known_engine;
 mod layers;
 mod log;
 mod plan;

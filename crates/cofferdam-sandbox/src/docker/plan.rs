@@ -35,6 +35,13 @@ pub(crate) struct ContainerPlan {
     pub(crate) layers: Layers,
 }
 
+/// What is written down once it runs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Started {
+    /// Its number at the engine: unlike its name, nobody else can have it.
+    pub(crate) container: String,
+}
+
 /// What a container is called: so that it can be killed by whoever knows the sandbox.
 pub(crate) fn name_of(id: &cofferdam_core::SandboxId) -> String {
     format!("cofferdam-{id}")

@@ -17,9 +17,9 @@ use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId, inside};
 use tokio::io::AsyncWrite;
 
 use super::engine::{Engine, is_done, is_missing, message_of};
-use super::plan::{ContainerPlan, label, name_of};
+use super::plan::{ContainerPlan, Started, label, name_of};
 use super::{first_process, log, watcher};
-use crate::backend::{Layers, OpenError, Process, Sandbox};
+use crate::backend::{Layers, OpenError, Output, Process, Sandbox};
 use crate::container;
 use crate::folder::{Folder, Record};
 use crate::native::release_ids;
@@ -85,6 +85,9 @@ impl DockerSandbox {
             Err(_) if self.plan.is_none() => return Ok(()),
             Err(error) => return Err(error),
         };
+        if let (Some(plan), Ok(Some(started))) = (&self.plan, self.folder.read(Record::Started)) {
+            return self.remove_started(&docker, plan, &started).await;
+        }
         let ours =
             self.is_ours(&docker).await.map_err(|error| self.engine_error("find the container", &error))?;
         if ours {
@@ -100,15 +103,34 @@ impl DockerSandbox {
         let listed = docker.list_volumes(Some(ListVolumesOptions { filters: Some(filters) })).await;
         let listed = listed.map_err(|error| self.engine_error("find the volumes", &error))?;
         for volume in listed.volumes.unwrap_or_default() {
-            let options = RemoveVolumeOptions { force: true };
-            match docker.remove_volume(&volume.name, Some(options)).await {
-                Err(error) if !is_missing(&error) => {
-                    return Err(self.engine_error("remove a volume", &error));
-                }
-                Ok(()) | Err(_) => {}
-            }
+            self.remove_volume(&docker, &volume.name).await?;
         }
         Ok(())
+    }
+
+    /// One that was started is known by its number, and its volumes were looked at when they were made: nobody has to
+    /// be asked whose they are.
+    async fn remove_started(
+        &self,
+        docker: &Docker,
+        plan: &ContainerPlan,
+        started: &Started,
+    ) -> Result<(), OpenError> {
+        self.empty_work_folders(docker).await;
+        remove_container(docker, &started.container)
+            .await
+            .map_err(|error| self.engine_error("remove the container", &error))?;
+        for volume in &plan.volumes {
+            self.remove_volume(docker, volume).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove_volume(&self, docker: &Docker, name: &str) -> Result<(), OpenError> {
+        match docker.remove_volume(name, Some(RemoveVolumeOptions { force: true })).await {
+            Err(error) if !is_missing(&error) => Err(self.engine_error("remove a volume", &error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// The kernel keeps whiteouts in an overlay's work folder, which is root's if root mounted it: then an ordinary user
@@ -128,6 +150,12 @@ impl DockerSandbox {
         if let Err(error) = asked {
             tracing::debug!(sandbox.id = %self.id(), error = message_of(&error), "the overlay was not mounted again");
         }
+    }
+
+    async fn ask_for_first(&self) -> Option<ProcessRecord> {
+        let docker = self.docker().await.ok()?;
+        let found = docker.inspect_container(&self.container(), None).await.ok()?;
+        first_process::of(&found)
     }
 
     /// The owner of an attached container stays its owner.
@@ -182,37 +210,38 @@ impl Sandbox for DockerSandbox {
         Ok(container::outside(inside, &self.planned()?.policy))
     }
 
-    async fn attach(&self) -> Result<Process, OpenError> {
-        let docker = match self.docker().await {
-            Ok(docker) => docker,
+    async fn output(&self) -> Result<Output, OpenError> {
+        match self.docker().await {
+            Ok(docker) => Ok(log::follow(docker, self.container(), self.folder.clone())),
             // Its watcher says what became of it; what it printed is lost with the engine.
-            Err(_) if self.folder.has(Record::Exit) => {
-                return Ok(Process {
-                    stdin: Box::pin(tokio::io::sink()),
-                    stdout: Box::pin(tokio::io::empty()),
-                });
-            }
-            Err(error) => return Err(error),
-        };
+            Err(_) if self.folder.has(Record::Exit) => Ok(Box::pin(tokio::io::empty())),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn attach(&self) -> Result<Process, OpenError> {
+        let stdout = self.output().await?;
         let taken = self.stdin.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        let stdin = match taken {
-            Some(stdin) => stdin,
-            // One that has ended takes nothing; what it printed can still be read.
-            None => {
+        let stdin = match (taken, self.docker().await) {
+            (Some(stdin), _) => stdin,
+            (None, Ok(docker)) => {
+                // One that has ended takes nothing; what it printed can still be read.
                 attach_stdin(&docker, &self.container()).await.unwrap_or_else(|_| Box::pin(tokio::io::sink()))
             }
+            (None, Err(_)) => Box::pin(tokio::io::sink()),
         };
-        Ok(Process { stdin, stdout: log::follow(docker, self.container(), self.folder.clone()) })
+        Ok(Process { stdin, stdout })
     }
 
     async fn fall_silent(&self) -> Result<(), OpenError> {
-        let found = match self.docker().await {
-            Ok(docker) => docker.inspect_container(&self.container(), None).await.ok(),
-            Err(_) => None,
+        let first = match self.folder.read(Record::First) {
+            Ok(Some(first)) => Some(first),
+            Ok(None) | Err(_) => self.ask_for_first().await,
         };
-        match found.as_ref().and_then(first_process::of).and_then(ProcessRecord::watch) {
+        match first.map(ProcessRecord::watch) {
             // It is the first of its namespace: the kernel has ended every other one before it is gone.
-            Some(first) => first.readable().await.map(drop).map_err(self.error("watch the container")),
+            Some(Some(first)) => first.readable().await.map(drop).map_err(self.error("watch the container")),
+            Some(None) => Ok(()),
             // It has ended, or is on a kernel of its own.
             None => self.wait().await.map(drop),
         }

@@ -5,7 +5,7 @@ use bollard::models::SystemInfo;
 use cofferdam_core::{Network, Policy};
 
 use super::engine::{is_missing, message_of};
-use super::{DockerBackend, image_binary, socket_trial};
+use super::{DockerBackend, image_binary, known_engine, socket_trial};
 use crate::backend::Refusal;
 use crate::container::check_mounts;
 
@@ -14,10 +14,20 @@ pub(super) async fn validate(backend: &DockerBackend, policy: &Policy) -> Result
     let engine = backend.engine()?;
     check_mounts(policy, [engine.path()].into_iter())?;
     let docker = engine.connect().await?;
-    let info = ask_info(&docker).await?;
-    check_users(&info)?;
-    check_limits(&info)?;
-    check_runtime(&info, policy)?;
+    let state = &backend.options.state;
+    let suits = |info: &SystemInfo| {
+        check_users(info).and_then(|()| check_limits(info)).and_then(|()| check_runtime(info, policy))
+    };
+    let recalled = known_engine::recall(state, engine).filter(|info| suits(info).is_ok());
+    let info = match recalled {
+        Some(info) => info,
+        None => {
+            let info = ask_info(&docker).await?;
+            suits(&info)?;
+            known_engine::remember(state, engine, &info);
+            info
+        }
+    };
     check_network(&docker, policy).await?;
     let image = backend.image(&docker, policy).await?;
     image_binary::check(backend, &docker, policy, &image).await?;

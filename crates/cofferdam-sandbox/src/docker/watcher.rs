@@ -291,6 +291,10 @@ impl Watcher {
         {
             self.init = Some((record, cgroup::of_process(record.pid)));
             self.death = record.watch();
+            // For whoever waits for its end: the engine would have to be asked.
+            if let Err(error) = self.folder.write(Record::First, &record) {
+                eprintln!("cofferdam watcher: the first process is not recorded: {error}");
+            }
         }
         let found = found.state.unwrap_or_default();
         match found.status {

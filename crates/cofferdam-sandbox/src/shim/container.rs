@@ -11,7 +11,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use cofferdam_core::{ExitCause, FromWorker, SandboxExit, worker_line};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -33,6 +34,9 @@ const COUNT: Duration = Duration::from_millis(100);
 const CLIENT_GRACE: Duration = Duration::from_secs(5);
 /// How a client ends when the runtime has failed, and not what it runs.
 const RUNTIME_FAILED: i32 = 125;
+/// A runtime that removes a container kills it first, and says so a moment before it says that it removes it.
+const REMOVAL: Duration = Duration::from_millis(500);
+const KILL: i32 = 9;
 /// No complaint of a runtime that is passed on is longer.
 const LONGEST_COMPLAINT: u64 = 4 << 10;
 
@@ -188,22 +192,37 @@ impl Container {
 impl Container {
     /// Why it ended: what we did ourselves, what somebody else did, or what became of the worker.
     fn cause(&mut self, cause: ExitCause) -> ExitCause {
-        let found = self.runtime.inspect(&self.name);
-        let state = |name: &str| found.as_ref().and_then(|found| found.pointer(name));
-        let out_of_memory = state("/State/OOMKilled").and_then(Value::as_bool).unwrap_or(false);
-        let removing = state("/State/Status").and_then(Value::as_str) == Some("removing");
-        self.hits.oom_kills = self.hits.oom_kills.max(u64::from(out_of_memory));
-        match cause {
-            ExitCause::Exited { .. } | ExitCause::Signaled { .. } if self.paused => ExitCause::Paused,
-            // No worker ends like this.
-            ExitCause::Exited { code: RUNTIME_FAILED } => ExitCause::EngineGone,
-            ExitCause::Exited { .. } | ExitCause::Signaled { .. } if found.is_none() || removing => {
-                let answers = self.runtime.answers().is_ok_and(|answer| answer.is_ok());
-                if answers { ExitCause::Removed } else { ExitCause::EngineGone }
+        let mut found = self.runtime.inspect(&self.name);
+        self.hits.oom_kills = self.hits.oom_kills.max(found.as_ref().map_or(0, out_of_memory));
+        let (ExitCause::Exited { .. } | ExitCause::Signaled { .. }) = cause else { return cause };
+        if self.paused {
+            return ExitCause::Paused;
+        }
+        if cause == (ExitCause::Signaled { signal: KILL }) && self.hits.oom_kills == 0 {
+            let until = Instant::now() + REMOVAL;
+            while found.as_ref().is_some_and(|found| !is_removing(found)) && Instant::now() < until {
+                thread::sleep(REMOVAL / 10);
+                found = self.runtime.inspect(&self.name);
             }
-            cause => cause,
+        }
+        // No worker ends with that status. A client whose container is taken from it may, too.
+        let failed = cause == ExitCause::Exited { code: RUNTIME_FAILED };
+        match found.is_none_or(|found| is_removing(&found)) {
+            true if self.runtime.answers().is_ok_and(|answer| answer.is_ok()) => ExitCause::Removed,
+            true => ExitCause::EngineGone,
+            false if failed => ExitCause::EngineGone,
+            false => cause,
         }
     }
+}
+
+/// How often the kernel killed something in it, as far as the runtime says.
+fn out_of_memory(found: &Value) -> u64 {
+    found.pointer("/State/OOMKilled").and_then(Value::as_bool).unwrap_or(false).into()
+}
+
+fn is_removing(found: &Value) -> bool {
+    found.pointer("/State/Status").and_then(Value::as_str) == Some("removing")
 }
 
 /// Whether the worker has said that it runs.
