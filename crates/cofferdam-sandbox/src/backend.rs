@@ -93,6 +93,11 @@ pub trait Sandbox: Send + Sync {
     /// [`OpenError`] if it was not recorded, or the sandbox ended before it could be.
     async fn measure(&self, inside: &InsideSeal) -> Result<OutsideSeal, OpenError>;
 
+    /// Whether the workspace is known to be what was handed over. `false` says nothing.
+    fn is_as_handed_over(&self) -> bool {
+        false
+    }
+
     /// What the worker printed and prints, from its beginning, however often this is called.
     ///
     /// # Errors

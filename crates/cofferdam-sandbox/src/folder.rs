@@ -136,6 +136,8 @@ pub(crate) enum Record {
     Plan,
     /// The container that was asked for.
     Container,
+    /// What a workspace was that is a copy.
+    HandedOver,
     /// That its container was started.
     Started,
     /// The first process of its container, where that is one of this kernel.
@@ -158,6 +160,7 @@ impl Record {
             Self::Shim => "shim.json",
             Self::Plan => "plan.json",
             Self::Container => "container.json",
+            Self::HandedOver => "handed-over.json",
             Self::Started => "started.json",
             Self::First => "first.json",
             Self::Killed => "killed.json",

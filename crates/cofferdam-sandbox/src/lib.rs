@@ -13,6 +13,7 @@ mod container;
 pub mod docker;
 mod errors;
 mod folder;
+mod handed_over;
 pub mod host;
 pub mod native;
 mod remove;

@@ -13,7 +13,7 @@ use crate::folder::{Folder, Record};
 use crate::native::watch_descriptor;
 use crate::remove::remove_tree;
 use crate::shim::{INPUT_SOCKET, KILL_SOCKET, ProcessRecord, ShimPlan};
-use crate::{native, socket, tail};
+use crate::{handed_over, native, socket, tail};
 
 /// How long a shim has to end its sandbox before it is killed itself, which ends it as well.
 const KILL_DEADLINE: Duration = Duration::from_secs(10);
@@ -102,6 +102,13 @@ impl Sandbox for ShimSandbox {
         let missing = || self.error("find the measured seal")(io::ErrorKind::NotFound.into());
         let read = self.folder.read(Record::Outside).map_err(self.error("read the measured seal"))?;
         read.ok_or_else(missing)
+    }
+
+    fn is_as_handed_over(&self) -> bool {
+        match self.layers() {
+            Layers::Folder { path } => handed_over::is_as_recorded(&self.folder, path),
+            Layers::Overlay { upper, .. } => handed_over::is_empty(upper),
+        }
     }
 
     async fn attach(&self) -> Result<Process, OpenError> {

@@ -113,12 +113,14 @@ pub(crate) async fn keep(
     transcript::write(sandbox.output().await?, &transcript, redactor).await?;
     failpoint("runner.transcript");
 
+    // Asked before anything is done to it. If nothing was written, no sandbox has to be made for collecting it.
+    let untouched = sandbox.is_as_handed_over();
     open_to_owner(sandbox.layers().written())?;
     let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()))?;
     let git = find_git((node.env)("PATH").as_deref());
     let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
     let diff = folder.join("diff.patch");
-    let (collected, has_redacted) = if is_untouched(&job)? {
+    let (collected, has_redacted) = if untouched {
         File::create(&diff)?;
         (Collected::default(), false)
     } else {
@@ -185,15 +187,6 @@ fn warnings_of(collected: &Collected, prepared: &[String]) -> Vec<String> {
         warnings.push(format!("not in the diff: {count} ignored files, such as {sample}"));
     }
     warnings
-}
-
-/// Whether the agent wrote nothing at all to its layer: then there is nothing to collect, and no sandbox
-/// has to be made for it. Only the listing is read, so nothing that an agent could leave there matters.
-fn is_untouched(job: &CollectJob) -> io::Result<bool> {
-    match &job.written {
-        Written::Upper { path } => Ok(fs::read_dir(path)?.next().is_none()),
-        Written::Tree { .. } => Ok(false),
-    }
 }
 
 async fn run_collector(

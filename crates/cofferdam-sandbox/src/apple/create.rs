@@ -15,6 +15,7 @@ use super::sandbox::AppleSandbox;
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
 use crate::container::{Bound, Identity, NoIdentity, bounds, memories, write_users};
 use crate::folder::{Folder, Record};
+use crate::handed_over;
 use crate::native::{NO_LIMITS, give};
 use crate::shim::{Inner, ShimPlan};
 use crate::shim_sandbox::ShimSandbox;
@@ -127,6 +128,9 @@ impl Places {
         let who = Identity::of(&spec.workspace, state, &spec.id)?;
         if let (Workspace::Folder { path }, Some(_)) = (&spec.workspace, who.ids) {
             give(path, who.uid)?;
+        }
+        if let Workspace::Folder { path } = &spec.workspace {
+            handed_over::record(folder, path)?;
         }
         let (users, groups) = write_users(folder, &who)?;
         let hosts = spec.policy.network.is_closed().then(|| folder.path().join("hosts"));

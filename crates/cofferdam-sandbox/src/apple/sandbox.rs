@@ -52,6 +52,10 @@ impl Sandbox for AppleSandbox {
         Ok(container::outside(inside, &self.plan.as_ref().ok_or_else(missing)?.policy))
     }
 
+    fn is_as_handed_over(&self) -> bool {
+        self.shim.is_as_handed_over()
+    }
+
     async fn attach(&self) -> Result<Process, OpenError> {
         self.shim.attach().await
     }

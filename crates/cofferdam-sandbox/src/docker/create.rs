@@ -21,6 +21,7 @@ use super::{DockerBackend, now_ms, watcher};
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
 use crate::container::{Bound, Identity, NoIdentity, bounds, memories, write_users};
 use crate::folder::{Folder, Record};
+use crate::handed_over;
 use crate::native::give;
 use crate::shim::bytes_in;
 use crate::start::failed;
@@ -267,6 +268,7 @@ impl Places {
                 if who.ids.is_some() {
                     give(path, who.uid)?;
                 }
+                handed_over::record(folder, path)?;
                 Layers::Folder { path: path.clone() }
             }
         };

@@ -22,6 +22,7 @@ use super::{first_process, log, watcher};
 use crate::backend::{Layers, OpenError, Output, Process, Sandbox};
 use crate::container;
 use crate::folder::{Folder, Record};
+use crate::handed_over;
 use crate::native::release_ids;
 use crate::remove::remove_tree;
 use crate::shim::ProcessRecord;
@@ -208,6 +209,13 @@ impl Sandbox for DockerSandbox {
 
     async fn measure(&self, inside: &InsideSeal) -> Result<OutsideSeal, OpenError> {
         Ok(container::outside(inside, &self.planned()?.policy))
+    }
+
+    fn is_as_handed_over(&self) -> bool {
+        match self.layers() {
+            Layers::Folder { path } => handed_over::is_as_recorded(&self.folder, path),
+            Layers::Overlay { upper, .. } => handed_over::is_empty(upper),
+        }
     }
 
     async fn output(&self) -> Result<Output, OpenError> {
