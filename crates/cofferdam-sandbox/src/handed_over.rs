@@ -33,12 +33,13 @@ pub(crate) fn is_empty(layer: &Path) -> bool {
 }
 
 /// Every entry with its inode and its time of change, which no program can set: whatever is written, renamed, linked or
-/// removed below changes one of them.
+/// removed changes one of them.
 fn fingerprint(workspace: &Path) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = openat(CWD, workspace, flags, Mode::empty())?;
     let mut hash = Sha256::new();
-    add(&mut hash, OsStr::new(""), &fstat(&root)?);
+    // Our own probe has been in it and has tidied up. What is done to an entry shows in the entries.
+    hash.update(fstat(&root)?.st_mode.to_le_bytes());
     add_below(&mut hash, &root, 0)?;
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
@@ -95,8 +96,12 @@ mod tests {
     #[test]
     fn whatever_is_done_to_a_workspace_is_noticed() {
         type Deed = fn(&Path);
-        let deeds: [(&str, Deed); 9] = [
-            ("nothing", |_| {}),
+        let deeds: [(&str, Deed); 10] = [
+            ("nothing", |tree| {
+                fs::write(tree.join("probe"), "").unwrap();
+                fs::remove_file(tree.join("probe")).unwrap();
+            }),
+            ("close", |tree| fs::set_permissions(tree, fs::Permissions::from_mode(0o700)).unwrap()),
             ("write in place", |tree| fs::write(tree.join("a/file"), "TEXT").unwrap()),
             ("add", |tree| fs::write(tree.join("a/new"), "").unwrap()),
             ("remove", |tree| fs::remove_file(tree.join("file")).unwrap()),
