@@ -62,9 +62,10 @@ async fn claim(store: &Store) -> anyhow::Result<AttemptRef> {
         policy: Policy::default(),
         retry: RetryPolicy::default(),
         claimable_by: None,
+        replay_of: None,
     };
     store.enqueue(&request, None, now_ms()).await?;
-    let claimed = store.claim(&NodeId::new(now_ms(), 1), now_ms(), 3_600_000).await?;
+    let claimed = store.claim(&NodeId::new(now_ms(), 1), now_ms(), 3_600_000, Slots::Unlimited).await?;
     Ok(claimed.context("the run could not be claimed")?.attempt)
 }
 
