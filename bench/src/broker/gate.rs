@@ -13,7 +13,7 @@ use cofferdam_core::{
     Source, Vendor,
 };
 use cofferdam_runner::{Home, StoreLedger, now_ms};
-use cofferdam_store::Store;
+use cofferdam_store::{Slots, Store};
 
 /// Serves one attempt in this folder until it is killed. Prints a line when it does.
 pub(super) fn serve(folder: &Path, upstream: u16) -> anyhow::Result<()> {
