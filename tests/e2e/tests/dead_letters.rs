@@ -154,6 +154,18 @@ fn removing_the_run_removes_its_letter() {
 }
 
 #[test]
+fn an_agent_whose_quota_is_used_up_is_kept_until_it_makes_sense_again() {
+    let Some(agents) = Agents::find() else { return };
+    let fixture = Fixture::new();
+    let answer = Answer::error(429).with_header("retry-after", "3600");
+    let model = ScriptedModel::start(Script::default().ending_with(answer));
+    let failed =
+        Finished::of(CodingAgent::ClaudeCode.run(&fixture, &agents, &model.base_url(), &[], "make a file"));
+    assert_eq!(failed.outcome(), "failed/quota", "{}", failed.stderr);
+    assert_eq!(only_letter(&fixture)["errorClass"], "quota");
+}
+
+#[test]
 fn an_agent_whose_model_was_overloaded_succeeds_when_it_is_replayed() {
     let Some(agents) = Agents::find() else { return };
     let fixture = Fixture::new();
