@@ -14,15 +14,18 @@ const TWO: Slots = Slots::AtMost(NonZeroU32::MIN.saturating_add(1));
 /// A run that the node of the same number alone may claim.
 async fn reserve(store: &Store, number: u128, now_ms: u64) {
     let request = RunRequest { claimable_by: Some(node(number)), ..request(number) };
-    store.enqueue(&request, None, now_ms).await.unwrap();
+    store.enqueue(&request, None, now_ms).await.expect("it is accepted");
 }
 
 async fn claim(store: &Store, number: u128, now_ms: u64, slots: Slots) -> Option<Claimed> {
-    store.claim_run(&request(number).id, &node(number), now_ms, LEASE_MS, slots).await.unwrap()
+    store
+        .claim_run(&request(number).id, &node(number), now_ms, LEASE_MS, slots)
+        .await
+        .expect("claiming works")
 }
 
 async fn end(store: &Store, claimed: &Claimed, now_ms: u64) {
-    store.finish(&claimed.lease, &Outcome::Succeeded, &left(&[]), now_ms).await.unwrap();
+    store.finish(&claimed.lease, &Outcome::Succeeded, &left(&[]), now_ms).await.expect("it ends");
 }
 
 on_every_store! {
