@@ -13,7 +13,7 @@ use cofferdam_core::{
     Source, Vendor,
 };
 use cofferdam_runner::{Home, StoreLedger, now_ms};
-use cofferdam_store::Store;
+use cofferdam_store::{Slots, Store};
 
 /// Serves one attempt in this folder until it is killed. Prints a line when it does.
 pub(super) fn serve(folder: &Path, upstream: u16) -> anyhow::Result<()> {
@@ -62,9 +62,10 @@ async fn claim(store: &Store) -> anyhow::Result<AttemptRef> {
         policy: Policy::default(),
         retry: RetryPolicy::default(),
         claimable_by: None,
+        replay_of: None,
     };
     store.enqueue(&request, None, now_ms()).await?;
-    let claimed = store.claim(&NodeId::new(now_ms(), 1), now_ms(), 3_600_000).await?;
+    let claimed = store.claim(&NodeId::new(now_ms(), 1), now_ms(), 3_600_000, Slots::Unlimited).await?;
     Ok(claimed.context("the run could not be claimed")?.attempt)
 }
 

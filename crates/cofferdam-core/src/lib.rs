@@ -9,7 +9,9 @@
 
 mod causes;
 mod conclude;
+mod dead_letter;
 mod egress;
+mod error_class;
 mod event;
 mod ids;
 mod image;
@@ -31,10 +33,12 @@ mod walls;
 
 pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
+pub use dead_letter::DeadLetter;
 pub use egress::{
     AllowRule, Budget, EgressPolicy, Forward, Host, HostError, HostPort, ModelTrouble, PRESETS, RuleError,
     Spent, TroubleKind, Vendor, is_public, preset,
 };
+pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};
 pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
 pub use image::{ImageReference, ImageReferenceError};

@@ -70,32 +70,6 @@ impl FailureClass {
         Self::Overloaded,
         Self::Model,
     ];
-
-    /// Whether the same attempt might end differently.
-    #[must_use]
-    pub fn is_retryable(self) -> bool {
-        match self {
-            Self::Agent
-            | Self::Sandbox
-            | Self::WorkerCrashed
-            | Self::Lost
-            | Self::Engine
-            | Self::Quota
-            | Self::Overloaded
-            | Self::Model => true,
-            Self::AgentMissing
-            | Self::OutOfMemory
-            | Self::PidsLimit
-            | Self::DiskLimit
-            | Self::OutputLimit
-            | Self::Workspace
-            | Self::Refused
-            | Self::Seal
-            | Self::Collect
-            | Self::Budget
-            | Self::Auth => false,
-        }
-    }
 }
 
 /// How an attempt ended. There is no success without the worker's own last line.

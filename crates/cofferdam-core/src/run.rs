@@ -116,6 +116,9 @@ pub struct RunRequest {
     /// Set for `cofferdam run`: this process alone may claim the run, since its terminal is where the
     /// run belongs.
     pub claimable_by: Option<NodeId>,
+    /// The run whose dead letter this one replays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay_of: Option<RunId>,
 }
 
 /// Where a run stands.

@@ -3,16 +3,23 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cofferdam_core::{Event, Mode, Outcome, RunId, RunRequest, RunState, Seal};
+use cofferdam_core::{ErrorClass, Event, Mode, Outcome, RunId, RunRequest, RunState, Seal};
 use tokio::sync::watch;
 
-use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute};
+use crate::execute::{Attempt, Entry, ExecuteError, Retries, execute};
 use crate::node::{Node, now_ms};
-use crate::redaction;
+use crate::{redaction, slot};
 
 /// How far an attempt is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
+    /// Other attempts take all the slots, or older runs wait for the next one.
+    Waiting {
+        /// How many are taken.
+        in_use: u32,
+        /// How many there are.
+        slots: u32,
+    },
     /// The workspace is made; the text says what is going on (such as a fetch's progress).
     Preparing(String),
     /// The sandbox is made and its seal measured.
@@ -69,6 +76,8 @@ pub struct RunReport {
     pub base_moved: Vec<String>,
     /// Whether secrets were taken out of the diff: what is left of it is for reading alone.
     pub has_redacted: bool,
+    /// Whose fault it was, if the run is kept as a dead letter.
+    pub dead_letter: Option<ErrorClass>,
     /// Wall clock from acceptance to the final state.
     pub duration_ms: u64,
 }
@@ -100,9 +109,9 @@ pub async fn run_attached(
     let run = request.id.clone();
     node.store.enqueue(&request, None, now_ms()).await?;
     loop {
-        // Another run that waits is a dispatcher's: here it would end with this terminal.
-        let claimed = node.store.claim_run(&run, &node.id, now_ms(), LEASE_MS).await?;
-        let claimed = claimed.ok_or_else(|| RunError::NotClaimable(run.clone()))?;
+        let Some(claimed) = slot::wait_for_turn(node, &run, watch, cancel.clone()).await? else {
+            return report(node, &run).await;
+        };
         let attempt = Attempt {
             node,
             redactor: redaction::redactor_of(node, &claimed),
@@ -171,6 +180,7 @@ pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
         warnings: summary.warnings,
         base_moved: summary.base_moved,
         has_redacted: summary.has_redacted,
+        dead_letter: node.store.letter(run).await?.map(|kept| kept.letter.error_class),
         duration_ms: record
             .finished_at_ms
             .unwrap_or(record.updated_at_ms)

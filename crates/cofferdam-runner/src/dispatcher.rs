@@ -68,7 +68,8 @@ impl Dispatcher {
 
     async fn fill(&mut self) -> Result<(), ExecuteError> {
         while self.executing.len() < self.capacity {
-            let Some(claimed) = self.node.store.claim(&self.node.id, now_ms(), LEASE_MS).await? else {
+            let Node { store, id, slots, .. } = &*self.node;
+            let Some(claimed) = store.claim(id, now_ms(), LEASE_MS, *slots).await? else {
                 break;
             };
             self.start(claimed, Entry::Claimed);

@@ -4,6 +4,7 @@
 /// worker acts on.
 pub const FAILPOINTS: &[&str] = &[
     "runner.artifacts",
+    "runner.dead_letter",
     "runner.destroyed",
     "runner.diff",
     "runner.job_sent",

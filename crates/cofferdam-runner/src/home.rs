@@ -29,6 +29,7 @@ impl Home {
             home.checkouts(),
             home.nodes(),
             home.brokers(),
+            home.dead_letters(),
         ];
         for folder in folders {
             make(&folder)?;
@@ -76,6 +77,12 @@ impl Home {
     #[must_use]
     pub fn checkouts(&self) -> PathBuf {
         self.root.join("checkouts")
+    }
+
+    /// A file per run that failed for good.
+    #[must_use]
+    pub fn dead_letters(&self) -> PathBuf {
+        self.root.join("queue").join("dead-letter")
     }
 
     /// A lock per node that has a broker of its own.

@@ -6,6 +6,7 @@
 pub mod artifacts;
 mod attached;
 mod confined;
+pub mod dead_letters;
 mod dispatcher;
 mod egress;
 mod execute;
@@ -19,6 +20,7 @@ mod pristine_git;
 pub mod raw_path;
 pub mod recovery;
 mod redaction;
+mod slot;
 pub mod workspace;
 
 pub use attached::{Cancel, Progress, RunError, RunReport, Stage, report, run_attached};

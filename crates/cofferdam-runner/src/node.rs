@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cofferdam_broker::GitCredential;
 use cofferdam_core::{HostPort, Mode, NodeId, Redactor, Vendor};
 use cofferdam_sandbox::{Attachment, Backend};
-use cofferdam_store::{Store, WakeListener};
+use cofferdam_store::{Slots, Store, WakeListener};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -46,6 +46,8 @@ pub struct NodeOptions {
     pub vendors: Vec<Vendor>,
     /// Knows the caller's secrets. What an attempt may see is added for that attempt.
     pub redactor: Redactor,
+    /// How many attempts may be under way at once, together with those of all other nodes of the state folder.
+    pub slots: Slots,
     /// Protections that tests leave out, to show that they would be missed.
     #[cfg(feature = "failpoints")]
     pub without: Vec<String>,
@@ -76,6 +78,7 @@ pub struct Node {
     pub(crate) git: GitLookup,
     pub(crate) vendors: Vec<Vendor>,
     pub(crate) redactor: Redactor,
+    pub(crate) slots: Slots,
     #[cfg(feature = "failpoints")]
     without: Vec<String>,
     /// Changes with every wake. A hint: whoever misses it polls.
@@ -105,6 +108,7 @@ impl Node {
             git: options.git,
             vendors: options.vendors,
             redactor: options.redactor,
+            slots: options.slots,
             #[cfg(feature = "failpoints")]
             without: options.without,
             wakes,

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use cofferdam_core::{FailureClass, Outcome, RunId, SandboxId};
-use cofferdam_store::{Claimed, Left, Letter, LiveRun};
+use cofferdam_core::{ErrorClass, FailureClass, Outcome, RunId, SandboxId};
+use cofferdam_store::{Claimed, Left, LiveRun};
 use tokio::sync::watch;
 
 use crate::attached::{Cancel, Progress};
 use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute, has_created};
 use crate::node::{Node, forget_dead, is_alive, now_ms};
-use crate::{redaction, workspace};
+use crate::{dead_letters, redaction, workspace};
 
 /// What a sweep found and did.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -27,20 +27,27 @@ pub struct Swept {
 /// # Errors
 /// [`ExecuteError`] if the record cannot be read or kept.
 pub async fn sweep(node: &Node) -> Result<Swept, ExecuteError> {
-    let mut swept = Swept::default();
+    let finished = end_dead(node).await?;
+    dead_letters::write_missing(node).await?;
+    let removed = remove_orphans(node).await?;
+    let _ = forget_dead(&node.home);
+    Ok(Swept { finished, removed })
+}
+
+/// Ends the attached runs whose process died.
+pub(crate) async fn end_dead(node: &Node) -> Result<Vec<RunId>, ExecuteError> {
+    let mut finished = Vec::new();
     for reserved in node.store.reserved_runs().await? {
         if !is_alive(&node.home, &reserved.claimable_by) {
-            swept.finished.extend(end_reserved(node, &reserved.run).await?);
+            finished.extend(end_reserved(node, &reserved.run).await?);
         }
     }
     for live in node.store.live_runs().await? {
         if live.claimable_by.is_some() && !is_alive(&node.home, &live.node) {
-            swept.finished.extend(end_attached(node, &live).await?);
+            finished.extend(end_attached(node, &live).await?);
         }
     }
-    swept.removed = remove_orphans(node).await?;
-    let _ = forget_dead(&node.home);
-    Ok(swept)
+    Ok(finished)
 }
 
 /// A run that was accepted and never claimed: the process that alone could claim it is dead.
@@ -48,9 +55,7 @@ async fn end_reserved(node: &Node, run: &RunId) -> Result<Option<RunId>, Execute
     let Some(claimed) = node.store.claim_for_recovery(run, &node.id, now_ms(), LEASE_MS).await? else {
         return Ok(None);
     };
-    let message = "the process that the run belonged to ended before the run started";
-    let outcome = Outcome::failed(FailureClass::Lost, message);
-    node.store.finish(&claimed.lease, &outcome, Letter::Dead, &Left::default(), now_ms()).await?;
+    lose(node, &claimed, "the process that the run belonged to ended before the run started").await?;
     Ok(Some(run.clone()))
 }
 
@@ -62,12 +67,24 @@ async fn end_attached(node: &Node, live: &LiveRun) -> Result<Option<RunId>, Exec
     let Some(claimed) = taken else { return Ok(None) };
     // Going on would start the agent, without its terminal. What is left of a sandbox goes with the sweep.
     if !has_created(node, &claimed).await? {
-        let outcome = Outcome::failed(FailureClass::Lost, "the process that the run belonged to ended");
-        node.store.finish(&claimed.lease, &outcome, Letter::Dead, &Left::default(), now_ms()).await?;
+        lose(node, &claimed, "the process that the run belonged to ended").await?;
         return Ok(Some(run.clone()));
     }
     resume(node, claimed, Retries::Never).await?;
     Ok(Some(run.clone()))
+}
+
+/// Records the end of an attempt that never came to a sandbox, and of its run.
+async fn lose(node: &Node, claimed: &Claimed, message: &str) -> Result<(), ExecuteError> {
+    let outcome = Outcome::failed(FailureClass::Lost, message);
+    let redactor = redaction::redactor_of(node, claimed);
+    let values = redaction::values_left(node, claimed);
+    let (class, now) = (ErrorClass::from(FailureClass::Lost), now_ms());
+    let letter = dead_letters::letter_of(claimed, &outcome, class, &redactor, values, now);
+    let left = Left { letter: Some(letter.clone()), ..Left::default() };
+    node.store.finish(&claimed.lease, &outcome, &left, now).await?;
+    dead_letters::write(node, &claimed.attempt.run, &letter);
+    Ok(())
 }
 
 /// Goes on with an attempt that a dead process has left.

@@ -48,6 +48,22 @@ pub(crate) fn redactor_of(node: &Node, claimed: &Claimed) -> Redactor {
     node.redactor.with(allowed.iter().chain(&remembered).map(String::as_str))
 }
 
+/// Whether the values that the agent may have seen are known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AllowedValues {
+    /// They are, and the attempt's redactor has them.
+    Known,
+    /// The process that knew them is dead and had not written them down.
+    Forgotten,
+}
+
+/// Whether the redactor of an attempt that a dead process has left has all that it should have.
+pub(crate) fn values_left(node: &Node, claimed: &Claimed) -> AllowedValues {
+    let named = claimed.request.policy.env.iter().any(|name| !is_public(name));
+    let path = path(&node.home, &SandboxId::of(&claimed.attempt));
+    if named && !path.exists() { AllowedValues::Forgotten } else { AllowedValues::Known }
+}
+
 /// The same for a broker, which may be in another process than the attempt's node.
 pub(crate) fn with_remembered(redactor: &Redactor, home: &Home, attempt: &AttemptRef) -> Redactor {
     redactor.with(remembered(home, &SandboxId::of(attempt)).iter().map(String::as_str))

@@ -15,6 +15,7 @@ pub const FAILPOINTS: &[&str] = &[
     "store.finish",
     "store.mark_message",
     "store.record_seal",
+    "store.remove_letter",
     "store.remove_run",
     "store.renew",
     "store.request_cancel",

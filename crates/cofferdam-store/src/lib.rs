@@ -23,8 +23,8 @@ pub use failpoint::{FAILPOINTS, failpoint};
 pub use lease::{Claimed, Lease};
 pub use message::{Message, MessageId, Receipt};
 pub use record::{
-    AfterAttempt, Artifact, CancelAnswer, Enqueued, Left, Letter, LiveRun, NewArtifact, ReservedRun,
-    RunFilter, RunRecord,
+    AfterAttempt, Artifact, CancelAnswer, Enqueued, KeptLetter, Left, Letter, LiveRun, NewArtifact, Replay,
+    ReservedRun, RunFilter, RunRecord, Slots,
 };
 pub use sqlite::Sqlite;
 pub use store::Store;

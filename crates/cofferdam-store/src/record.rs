@@ -1,8 +1,11 @@
 //! What the store tells about runs.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use cofferdam_core::{AttemptRef, Event, NewEvent, NodeId, Outcome, RunId, RunRequest, RunState, Seal};
+use cofferdam_core::{
+    AttemptRef, DeadLetter, Event, NewEvent, NodeId, Outcome, RunId, RunRequest, RunState, Seal,
+};
 
 /// The answer to a request to do work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +129,46 @@ pub struct Left {
     pub events: Vec<NewEvent>,
     /// Its files. A second one of the same name takes the first one's place.
     pub artifacts: Vec<NewArtifact>,
+    /// What is kept for a replay, if the run has failed for good.
+    pub letter: Option<DeadLetter>,
+}
+
+/// A dead letter on record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptLetter {
+    /// The run that failed.
+    pub run: RunId,
+    /// What is kept of it.
+    pub letter: DeadLetter,
+    /// The newest replay of it, if there was one.
+    pub replay: Option<Replay>,
+}
+
+/// A run that replays a dead letter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replay {
+    /// The run.
+    pub run: RunId,
+    /// Where it stands.
+    pub state: RunState,
+}
+
+/// How many attempts of this record may be under way at the same time, whoever executes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Slots {
+    /// As many as there are.
+    #[default]
+    Unlimited,
+    /// At most so many.
+    AtMost(NonZeroU32),
+}
+
+impl Slots {
+    /// The slots of a setting, where 0 and nothing are no limit.
+    #[must_use]
+    pub fn of(setting: Option<u32>) -> Self {
+        setting.and_then(NonZeroU32::new).map_or(Self::Unlimited, Self::AtMost)
+    }
 }
 
 /// A file that an attempt has left.

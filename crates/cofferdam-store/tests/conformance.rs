@@ -12,7 +12,11 @@ mod egress;
 mod events;
 #[path = "conformance/leases.rs"]
 mod leases;
+#[path = "conformance/letters.rs"]
+mod letters;
 #[path = "conformance/messages.rs"]
 mod messages;
 #[path = "conformance/queue.rs"]
 mod queue;
+#[path = "conformance/slots.rs"]
+mod slots;

@@ -21,7 +21,8 @@ async fn victim() {
     let Some(path) = std::env::var_os(DATABASE) else { return };
     let store = Store::open_sqlite(path.as_ref()).await.unwrap();
     store.enqueue(&request(1), None, 1_000).await.unwrap();
-    let claimed = store.claim(&node(1), 1_000, LEASE_MS).await.unwrap().unwrap();
+    let claimed =
+        store.claim(&node(1), 1_000, LEASE_MS, cofferdam_store::Slots::Unlimited).await.unwrap().unwrap();
     for number in 1..=5 {
         store.append(&claimed.lease, &[line(number)]).await.unwrap();
     }

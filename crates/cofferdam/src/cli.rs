@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::completions::CompletionsArgs;
+use crate::commands::dead_letter::DeadLetterCommand;
 use crate::commands::demo::DemoArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsCommand;
@@ -24,6 +25,9 @@ pub(crate) enum Command {
     /// Look at runs, cancel and remove them
     #[command(subcommand)]
     Runs(RunsCommand),
+    /// Look at runs that failed for good, and replay them
+    #[command(subcommand)]
+    DeadLetter(DeadLetterCommand),
     /// Look at what this machine can enforce, and build the image of containers
     #[command(subcommand)]
     Sandbox(SandboxCommand),

@@ -11,7 +11,7 @@ use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
 use cofferdam_sandbox::{Attachment, Backend, Refusal, apple, docker, host, native};
-use cofferdam_store::{OpenError, Store};
+use cofferdam_store::{OpenError, Slots, Store};
 
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::exit::ExitCode;
@@ -82,6 +82,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
         git: Arc::new(move |host| secrets.git(host)),
         vendors,
         redactor: redaction::know(caller),
+        slots: Slots::of(settings.sandbox.max_concurrency),
         #[cfg(feature = "failpoints")]
         without: without(),
     })

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use cofferdam_core::{AllowRule, Event, EventType, MessageKind, RunId, RunState, with_causes};
 use cofferdam_runner::artifacts::DIFF;
-use cofferdam_runner::{Home, Node};
+use cofferdam_runner::{Home, Node, dead_letters};
+pub(crate) use cofferdam_store::KeptLetter;
 pub(crate) use cofferdam_store::RunRecord;
 use cofferdam_store::{CancelAnswer, Error, MessageId, RunFilter};
 
@@ -122,10 +123,29 @@ impl Records {
         }
     }
 
+    /// The runs that failed for good, the newest first.
+    pub(crate) async fn letters(&self) -> Result<Vec<KeptLetter>, Failure> {
+        self.node.store().letters().await.map_err(failure)
+    }
+
+    /// Forgets a dead letter, and not its run.
+    pub(crate) async fn remove_letter(&self, id: &RunId) -> Result<(), Failure> {
+        let removed = dead_letters::remove(&self.node, id).await;
+        removed.map(|_| ()).map_err(|error| Failure::internal("the dead letter is still there", &error))
+    }
+
+    /// What is in the folder of dead letters and is none on record.
+    pub(crate) fn foreign_letters(&self, letters: &[RunId]) -> Result<Vec<PathBuf>, Failure> {
+        dead_letters::foreign(self.node.home(), letters)
+            .map_err(|error| Failure::internal("the folder of dead letters cannot be read", &error))
+    }
+
     /// Removes an ended run: its record, then its artifacts, and with them those of any run whose removal
     /// was cut short in between.
     pub(crate) async fn remove_run(&self, id: &RunId) -> Result<(), Failure> {
         let failed = |error| Failure::internal("the run's artifacts could not be removed", &error);
+        dead_letters::remove_file(self.node.home(), id)
+            .map_err(|error| Failure::internal("the run's dead letter could not be removed", &error))?;
         self.node.store().remove_run(id).await.map_err(failure)?;
         // Folders are listed before records: one that is made in between belongs to a run that is seen.
         let folders = std::fs::read_dir(self.node.home().runs()).map_err(failed)?;

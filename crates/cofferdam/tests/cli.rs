@@ -57,6 +57,7 @@ fn help_names_every_command() {
       run          Run a coding agent, or any program, on a repository in a sandbox and print what it
                    changed as a diff
       runs         Look at runs, cancel and remove them
+      dead-letter  Look at runs that failed for good, and replay them
       sandbox      Look at what this machine can enforce, and build the image of containers
       demo         Show on a sample repository what a sealed run holds
       completions  Print the completions of your shell

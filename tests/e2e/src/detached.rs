@@ -58,6 +58,7 @@ impl Queue {
             policy,
             retry: RetryPolicy::default(),
             claimable_by: None,
+            replay_of: None,
         };
         change(&mut request);
         let accepted = self.runtime.block_on(self.store.enqueue(&request, None, now_ms()));

@@ -61,6 +61,8 @@ crash_tests! {
         "store.claim_for_recovery", Always, is_recovered_again_unclaimed;
     a_cancel_killed_after_it_was_recorded_is_carried_out: "store.request_cancel", Always, is_cancelled;
     a_removal_killed_after_the_record_is_gone_is_completed_by_the_next: "store.remove_run", Always, is_removed;
+    a_run_killed_after_its_dead_letter_was_written_has_failed: "runner.dead_letter", Always, has_failed;
+    a_removal_killed_after_a_letter_is_off_the_record_is_complete: "store.remove_letter", Always, is_no_letter;
 }
 
 /// The failpoints that no process of an attached run comes to, with the test that arms them.
@@ -140,6 +142,25 @@ fn has_succeeded(failpoint: &str, reached: Reached) {
     let marks = Marks::new(&fixture);
     crash(&fixture, &marks, &[], WORK, failpoint, reached);
     assert_eq!(truth(&fixture, &marks).outcome(), "succeeded");
+}
+
+fn has_failed(failpoint: &str, reached: Reached) {
+    let fixture = Fixture::new();
+    let marks = Marks::new(&fixture);
+    crash(&fixture, &marks, &[], "exit 1", failpoint, reached);
+    assert_eq!(truth(&fixture, &marks).outcome(), "failed/agent");
+    assert_eq!(fixture.cofferdam(["dead-letter", "list", "--json"]).json().as_array().map(Vec::len), Some(1));
+}
+
+fn is_no_letter(failpoint: &str, _reached: Reached) {
+    let fixture = Fixture::new();
+    let run = fixture.run(&[], "exit 1").run_id();
+    let mut command = fixture.command();
+    command.args(["dead-letter", "rm", &run]).env("COFFERDAM_FAILPOINT", failpoint);
+    assert_eq!(cofferdam_e2e::Finished::of(command).code, None);
+    let listed = fixture.cofferdam(["dead-letter", "list", "--json"]);
+    assert_eq!((listed.json(), listed.stderr.as_str()), (serde_json::json!([]), ""));
+    assert_eq!(Record::of_the_only_run(&fixture).outcome(), "failed/agent");
 }
 
 fn is_not_tried_again(failpoint: &str, reached: Reached) {

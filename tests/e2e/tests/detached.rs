@@ -292,6 +292,11 @@ fn every_failpoint_of_a_node_is_armed_by_a_test() {
         ("store.claim_for_recovery", "crashes.rs: only terminals' runs are reserved"),
         ("store.request_cancel", "crashes.rs: a node asks for no end"),
         ("store.remove_run", "crashes.rs: a node removes no record"),
+        ("store.remove_letter", "crashes.rs: a node removes no record"),
+        (
+            "runner.dead_letter",
+            "crashes.rs: written after the run has its end, as the sandbox is removed after it",
+        ),
         ("store.allow", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.add_message", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.mark_message", "crates/cofferdam-store/tests/failpoints.rs"),

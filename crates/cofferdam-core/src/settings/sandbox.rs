@@ -10,6 +10,9 @@ use crate::loopback::RewriteLoopback;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxSettings {
+    /// How many attempts run at the same time, whatever started them; 0 and nothing are no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<u32>,
     /// Containers of a Docker engine.
     pub docker: DockerSettings,
     /// Containers of a program with a command line like `docker`'s.

@@ -66,7 +66,7 @@ pub(crate) struct Kept {
 impl Kept {
     /// What is recorded of it, together with the attempt's end.
     pub(crate) fn left(self, now_ms: u64) -> Left {
-        Left { events: vec![self.event(now_ms)], artifacts: self.artifacts }
+        Left { events: vec![self.event(now_ms)], artifacts: self.artifacts, letter: None }
     }
 
     fn event(&self, now_ms: u64) -> NewEvent {

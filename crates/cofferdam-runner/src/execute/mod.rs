@@ -11,17 +11,18 @@ mod way_out;
 use std::sync::Arc;
 
 use cofferdam_core::{
-    Decision, Event, EventType, Evidence, FailureClass, NewEvent, Outcome, Policy, Redactor, RunState,
-    SandboxExit, SandboxId, conclude, decide, with_causes,
+    AttemptRef, DeadLetter, Decision, ErrorClass, Event, EventType, Evidence, FailureClass, NewEvent,
+    Outcome, Policy, Redactor, RetryPolicy, RunState, SandboxExit, SandboxId, conclude, decide, with_causes,
 };
 use cofferdam_sandbox::Backend;
-use cofferdam_store::{Claimed, Left, Letter, failpoint};
+use cofferdam_store::{Claimed, Left, failpoint};
 use serde_json::json;
 use tokio::sync::watch;
 
 use crate::attached::{Cancel, Progress, Stage};
 use crate::node::{Node, now_ms};
-use crate::{artifacts, redaction, workspace};
+use crate::redaction::AllowedValues;
+use crate::{artifacts, dead_letters, redaction, workspace};
 use begin::begin;
 pub(crate) use begin::has_created;
 use keeper::Keeper;
@@ -174,22 +175,35 @@ async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome, mut left: Left) ->
     redaction::redact_events(&attempt.redactor, &mut left.events);
     let Claimed { request, attempt: tried, lease } = &attempt.claimed;
     let now = now_ms();
-    let decision = match (decide(outcome, tried.number, &request.retry), attempt.retries) {
-        (Decision::RetryAfter { .. }, Retries::Never) => Decision::DeadLetter,
-        (decision, _) => decision,
+    let retry = match attempt.retries {
+        Retries::AsAsked => request.retry.clone(),
+        Retries::Never => RetryPolicy { max_attempts: tried.number, ..request.retry.clone() },
     };
-    let (recorded, not_before_ms) = match decision {
+    let before = outcome_before(attempt.node, tried).await?;
+    let (recorded, not_before_ms) = match decide(tried, outcome, before.as_ref(), &retry) {
         Decision::RetryAfter { delay_ms } => {
             let not_before = now.saturating_add(delay_ms);
             (attempt.node.store.schedule_retry(lease, outcome, not_before, &left, now).await?, not_before)
         }
-        Decision::Finish => (attempt.node.store.finish(lease, outcome, Letter::None, &left, now).await?, now),
-        Decision::DeadLetter => {
-            (attempt.node.store.finish(lease, outcome, Letter::Dead, &left, now).await?, now)
+        Decision::Finish => (attempt.node.store.finish(lease, outcome, &left, now).await?, now),
+        Decision::DeadLetter { class } => {
+            let letter = attempt.letter(outcome, class, now);
+            left.letter = Some(letter.clone());
+            let recorded = attempt.node.store.finish(lease, outcome, &left, now).await?;
+            dead_letters::write(attempt.node, &tried.run, &letter);
+            (recorded, now)
         }
     };
     attempt.tell(recorded.events);
     Ok(After { state: recorded.state, not_before_ms })
+}
+
+/// How the attempt before this one ended, if there was one.
+async fn outcome_before(node: &Node, tried: &AttemptRef) -> Result<Option<Outcome>, ExecuteError> {
+    match tried.number.checked_sub(1) {
+        Some(number) => Ok(node.store.outcome_of(&AttemptRef { number, ..tried.clone() }).await?),
+        None => Ok(None),
+    }
 }
 
 /// Removes the sandbox and the workspace. What cannot be removed now is removed by the next sweep; the run
@@ -245,11 +259,19 @@ impl Attempt<'_> {
         })
     }
 
+    fn letter(&self, outcome: &Outcome, class: ErrorClass, now_ms: u64) -> DeadLetter {
+        let values = match self.entry {
+            Entry::Claimed => AllowedValues::Known,
+            Entry::Adopted => redaction::values_left(self.node, &self.claimed),
+        };
+        dead_letters::letter_of(&self.claimed, outcome, class, &self.redactor, values, now_ms)
+    }
+
     fn stage(&mut self, stage: Stage) {
         (self.watch)(Progress::Stage(match stage {
             // The words of a git server, which may repeat the address with its password.
             Stage::Preparing(text) => Stage::Preparing(self.redactor.text(&text).into_owned()),
-            stage @ (Stage::Sealing | Stage::Running | Stage::Collecting) => stage,
+            stage @ (Stage::Waiting { .. } | Stage::Sealing | Stage::Running | Stage::Collecting) => stage,
         }));
     }
 

@@ -10,7 +10,7 @@ use super::finish::{Ending, end_run, next};
 use super::{Sqlite, begin, int};
 use crate::error::Error;
 use crate::failpoint::failpoint;
-use crate::record::{CancelAnswer, Letter};
+use crate::record::CancelAnswer;
 
 impl Sqlite {
     pub(crate) async fn request_cancel(&self, run: &RunId, now_ms: u64) -> Result<CancelAnswer, Error> {
@@ -47,7 +47,7 @@ async fn cancel_queued(
         attempt: None,
         state: next(run, RunState::Queued, &Transition::CancelQueued)?,
         outcome: &Outcome::Cancelled,
-        letter: Letter::None,
+        letter: None,
         now_ms,
     };
     end_run(transaction, ending).await?;

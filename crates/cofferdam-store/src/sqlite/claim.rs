@@ -6,10 +6,12 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use super::append::number_and_insert;
+use super::slots::has_to_wait;
 use super::{Sqlite, begin, from_json, int, uint};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::{Claimed, Lease};
+use crate::record::Slots;
 
 impl Sqlite {
     pub(crate) async fn claim(
@@ -18,26 +20,29 @@ impl Sqlite {
         only: Option<&RunId>,
         now_ms: u64,
         lease_ms: u64,
+        slots: Slots,
     ) -> Result<Option<Claimed>, Error> {
         let mut writer = self.writer().await;
         let mut transaction = begin(&mut writer).await?;
+        let Some(run) = oldest_claimable(&mut transaction, node, only, now_ms).await? else {
+            return Ok(None);
+        };
+        if has_to_wait(&mut transaction, &run, slots, now_ms).await? {
+            transaction.commit().await?;
+            return Ok(None);
+        }
         let row = sqlx::query(
             "UPDATE runs SET state = ?4, attempts = attempts + 1, token = token + 1, lease_node = ?1, \
-             lease_expires_at_ms = ?2, updated_at = ?3 \
-             WHERE id = (SELECT id FROM runs WHERE state = ?5 AND not_before_ms <= ?3 \
-             AND (claimable_by IS NULL OR claimable_by = ?1) AND (?6 IS NULL OR id = ?6) \
-             ORDER BY created_at, id LIMIT 1) \
+             lease_expires_at_ms = ?2, updated_at = ?3, waits_at_ms = NULL WHERE id = ?5 \
              RETURNING id, request, attempts, token",
         )
         .bind(node.as_str())
         .bind(int(now_ms.saturating_add(lease_ms)))
         .bind(int(now_ms))
         .bind(claimed_state().as_str())
-        .bind(RunState::Queued.as_str())
-        .bind(only.map(RunId::as_str))
-        .fetch_optional(&mut *transaction)
+        .bind(&run)
+        .fetch_one(&mut *transaction)
         .await?;
-        let Some(row) = row else { return Ok(None) };
         let claimed = start_attempt(&mut transaction, &row, node, now_ms).await?;
         transaction.commit().await?;
         failpoint("store.claim");
@@ -73,6 +78,25 @@ impl Sqlite {
         failpoint("store.claim_for_recovery");
         Ok(Some(claimed))
     }
+}
+
+async fn oldest_claimable(
+    transaction: &mut SqliteConnection,
+    node: &NodeId,
+    only: Option<&RunId>,
+    now_ms: u64,
+) -> Result<Option<String>, Error> {
+    Ok(sqlx::query_scalar(
+        "SELECT id FROM runs WHERE state = ?1 AND not_before_ms <= ?2 \
+         AND (claimable_by IS NULL OR claimable_by = ?3) AND (?4 IS NULL OR id = ?4) \
+         ORDER BY created_at, id LIMIT 1",
+    )
+    .bind(RunState::Queued.as_str())
+    .bind(int(now_ms))
+    .bind(node.as_str())
+    .bind(only.map(RunId::as_str))
+    .fetch_optional(transaction)
+    .await?)
 }
 
 fn claimed_state() -> RunState {

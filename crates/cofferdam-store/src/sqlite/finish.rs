@@ -1,25 +1,25 @@
 //! Ends an attempt: for good, or to try again.
 
-use cofferdam_core::{Event, EventType, NewEvent, Outcome, RunId, RunState, Transition};
+use cofferdam_core::{DeadLetter, Event, EventType, NewEvent, Outcome, RunId, RunState, Transition};
 use serde_json::json;
 use sqlx::SqliteConnection;
 
 use super::append::{append_new, number_and_insert};
 use super::artifacts::keep;
 use super::fence::require_running;
+use super::letters::keep_letter;
 use super::messages::refuse_pending;
 use super::{Sqlite, begin, int, to_json};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
-use crate::record::{AfterAttempt, Left, Letter};
+use crate::record::{AfterAttempt, Left};
 
 impl Sqlite {
     pub(crate) async fn finish(
         &self,
         lease: &Lease,
         outcome: &Outcome,
-        letter: Letter,
         left: &Left,
         now_ms: u64,
     ) -> Result<AfterAttempt, Error> {
@@ -31,6 +31,7 @@ impl Sqlite {
         let mut stored = append_new(&mut transaction, lease, &left.events).await?;
         keep(&mut transaction, lease, &left.artifacts).await?;
         end_attempt(&mut transaction, lease, outcome, now_ms).await?;
+        let letter = left.letter.as_ref();
         let ending = Ending { run, attempt: Some(lease.attempt().number), state, outcome, letter, now_ms };
         stored.extend(end_run(&mut transaction, ending).await?);
         transaction.commit().await?;
@@ -105,7 +106,7 @@ async fn cancel_instead(
         attempt: Some(attempt.number),
         state,
         outcome: &Outcome::Cancelled,
-        letter: Letter::None,
+        letter: None,
         now_ms,
     };
     Ok(AfterAttempt { state, events: end_run(transaction, ending).await? })
@@ -145,7 +146,7 @@ pub(super) struct Ending<'a> {
     pub(super) attempt: Option<u32>,
     pub(super) state: RunState,
     pub(super) outcome: &'a Outcome,
-    pub(super) letter: Letter,
+    pub(super) letter: Option<&'a DeadLetter>,
     pub(super) now_ms: u64,
 }
 
@@ -162,7 +163,7 @@ pub(super) async fn end_run(
     )
     .bind(state.as_str())
     .bind(to_json(outcome))
-    .bind(letter == Letter::Dead)
+    .bind(letter.is_some())
     .bind(int(now_ms))
     .bind(int(now_ms))
     .bind(run.as_str())
@@ -172,8 +173,10 @@ pub(super) async fn end_run(
     if *outcome == Outcome::Cancelled {
         events.push(NewEvent::new(now_ms, EventType::RunCancelled, json!({})));
     }
-    if letter == Letter::Dead {
-        events.push(NewEvent::new(now_ms, EventType::RunDeadLettered, json!({})));
+    if let Some(letter) = letter {
+        keep_letter(transaction, run, letter, now_ms).await?;
+        let data = json!({ "error_class": letter.error_class });
+        events.push(NewEvent::new(now_ms, EventType::RunDeadLettered, data));
     }
     let data = json!({ "state": state, "outcome": outcome });
     events.push(NewEvent::new(now_ms, EventType::RunFinished, data));

@@ -14,12 +14,14 @@ mod enqueue;
 mod events;
 mod fence;
 mod finish;
+mod letters;
 mod messages;
 mod migrate;
 mod open;
 mod remove;
 mod renew;
 mod runs;
+mod slots;
 
 use std::sync::Arc;
 

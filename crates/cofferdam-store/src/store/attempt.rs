@@ -5,7 +5,7 @@ use cofferdam_core::{NodeId, Outcome, RunId};
 use super::Store;
 use crate::error::Error;
 use crate::lease::{Claimed, Lease};
-use crate::record::{AfterAttempt, Left, Letter, LiveRun};
+use crate::record::{AfterAttempt, Left, LiveRun};
 
 impl Store {
     /// Gives a node that was restarted the attempt of its former self, with a new token. `None` if the node
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Ends the attempt and gives the run its final state, together with what the attempt leaves. Messages
-    /// that still wait are refused.
+    /// that still wait are refused. With a letter among what it leaves, the run is a dead letter.
     ///
     /// # Errors
     /// [`Error::StaleLease`] or [`Error::AlreadyFinal`].
@@ -102,12 +102,11 @@ impl Store {
         &self,
         lease: &Lease,
         outcome: &Outcome,
-        letter: Letter,
         left: &Left,
         now_ms: u64,
     ) -> Result<AfterAttempt, Error> {
         match self {
-            Self::Sqlite(store) => store.finish(lease, outcome, letter, left, now_ms).await,
+            Self::Sqlite(store) => store.finish(lease, outcome, left, now_ms).await,
         }
     }
 }

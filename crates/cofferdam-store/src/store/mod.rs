@@ -3,6 +3,7 @@
 mod attempt;
 mod egress;
 mod evidence;
+mod letters;
 mod messages;
 mod queue;
 mod runs;

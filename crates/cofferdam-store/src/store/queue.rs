@@ -5,7 +5,7 @@ use cofferdam_core::{NodeId, RunId, RunRequest};
 use super::Store;
 use crate::error::Error;
 use crate::lease::Claimed;
-use crate::record::{CancelAnswer, Enqueued, ReservedRun};
+use crate::record::{CancelAnswer, Enqueued, ReservedRun, Slots};
 
 impl Store {
     /// Accepts a run: writes it as queued, with its first event. A repeated key returns the first run.
@@ -24,18 +24,25 @@ impl Store {
     }
 
     /// Gives this node the oldest queued run that it may have now: a new attempt, counted here. A run whose
-    /// lease has expired is not given; see [`Store::expired`].
+    /// lease has expired is not given; see [`Store::expired`]. `None` also if no slot is free, or older runs wait
+    /// for those that are.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn claim(&self, node: &NodeId, now_ms: u64, lease_ms: u64) -> Result<Option<Claimed>, Error> {
+    pub async fn claim(
+        &self,
+        node: &NodeId,
+        now_ms: u64,
+        lease_ms: u64,
+        slots: Slots,
+    ) -> Result<Option<Claimed>, Error> {
         match self {
-            Self::Sqlite(store) => store.claim(node, None, now_ms, lease_ms).await,
+            Self::Sqlite(store) => store.claim(node, None, now_ms, lease_ms, slots).await,
         }
     }
 
     /// Gives this node one run, and no other: a new attempt, counted here. `None` if the run is not queued, is
-    /// not due, or is reserved for another process.
+    /// not due, is reserved for another process, or has to wait for a slot.
     ///
     /// # Errors
     /// If the database fails.
@@ -45,9 +52,20 @@ impl Store {
         node: &NodeId,
         now_ms: u64,
         lease_ms: u64,
+        slots: Slots,
     ) -> Result<Option<Claimed>, Error> {
         match self {
-            Self::Sqlite(store) => store.claim(node, Some(run), now_ms, lease_ms).await,
+            Self::Sqlite(store) => store.claim(node, Some(run), now_ms, lease_ms, slots).await,
+        }
+    }
+
+    /// How many attempts are under way and take a slot.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn slots_in_use(&self, now_ms: u64) -> Result<u32, Error> {
+        match self {
+            Self::Sqlite(store) => store.slots_in_use(now_ms).await,
         }
     }
 

@@ -1,10 +1,10 @@
 //! How attempts and runs end.
 
-use cofferdam_core::{EventType, NewEvent, Outcome, RunState};
-use cofferdam_store::{Error, Left, Letter, NewArtifact};
+use cofferdam_core::{ErrorClass, EventType, NewEvent, Outcome, RunState};
+use cofferdam_store::{Error, Left, Letter, NewArtifact, Slots};
 use serde_json::json;
 
-use crate::fixture::{claimed_run, event_types, left, line, lost, node, seal};
+use crate::fixture::{claimed_run, dead, event_types, left, line, lost, node, seal};
 use crate::on_every_store;
 
 on_every_store! {
@@ -12,7 +12,7 @@ on_every_store! {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
         let after =
-            store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &left(&[line(1)]), 2_000).await.unwrap();
+            store.finish(&claimed.lease, &Outcome::Succeeded, &left(&[line(1)]), 2_000).await.unwrap();
         assert_eq!(after.state, RunState::Succeeded);
         let told: Vec<_> = after.events.iter().map(|event| event.event_type).collect();
         assert_eq!(told, [EventType::Log, EventType::RunFinished]);
@@ -25,7 +25,7 @@ on_every_store! {
     async fn a_dead_letter_is_marked_and_said(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
-        store.finish(&claimed.lease, &lost(), Letter::Dead, &Left::default(), 2_000).await.unwrap();
+        store.finish(&claimed.lease, &lost(), &dead(ErrorClass::Transient), 2_000).await.unwrap();
         let record = store.run(&claimed.attempt.run).await.unwrap();
         assert_eq!((record.state, record.letter), (RunState::Failed, Letter::Dead));
         let types = event_types(&store, &claimed.attempt.run).await;
@@ -38,8 +38,8 @@ on_every_store! {
         let (late, lost) = (Outcome::TimedOut { timeout_ms: 1 }, lost());
         let nothing = Left::default();
         let (first, second) = tokio::join!(
-            stores[0].finish(&claimed.lease, &late, Letter::None, &nothing, 2_000),
-            stores[1].finish(&claimed.lease, &lost, Letter::None, &nothing, 2_000),
+            stores[0].finish(&claimed.lease, &late, &nothing, 2_000),
+            stores[1].finish(&claimed.lease, &lost, &nothing, 2_000),
         );
         let (winner, loser) = if first.is_ok() { (first, second) } else { (second, first) };
         let state = winner.unwrap().state;
@@ -52,7 +52,7 @@ on_every_store! {
     async fn after_the_end_only_the_sandbox_is_spoken_of(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
-        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &Left::default(), 2_000).await.unwrap();
+        store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
         let destroyed = NewEvent::new(2_001, EventType::SandboxDestroyed, json!({}));
         store.append(&claimed.lease, std::slice::from_ref(&destroyed)).await.unwrap();
         let refused = store.append(&claimed.lease, &[destroyed, line(1)]).await;
@@ -81,7 +81,7 @@ on_every_store! {
         store.record_seal(&claimed.lease, &seal(), &[]).await.unwrap();
         assert_eq!(store.run(&claimed.attempt.run).await.unwrap().seal, Some(seal()));
         store.schedule_retry(&claimed.lease, &lost(), 2_000, &Left::default(), 2_000).await.unwrap();
-        store.claim(&node(1), 2_000, 1_000).await.unwrap();
+        store.claim(&node(1), 2_000, 1_000, Slots::Unlimited).await.unwrap();
         assert_eq!(store.run(&claimed.attempt.run).await.unwrap().seal, None);
         assert!(matches!(store.record_seal(&claimed.lease, &seal(), &[]).await, Err(Error::StaleLease { .. })));
     }
@@ -95,8 +95,8 @@ on_every_store! {
             bytes,
             sha256: "aa".to_owned(),
         };
-        let left = Left { events: Vec::new(), artifacts: vec![diff("/a", 1), diff("/b", 2)] };
-        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &left, 2_000).await.unwrap();
+        let left = Left { artifacts: vec![diff("/a", 1), diff("/b", 2)], ..Left::default() };
+        store.finish(&claimed.lease, &Outcome::Succeeded, &left, 2_000).await.unwrap();
         let artifacts = store.artifacts(&claimed.attempt.run).await.unwrap();
         assert_eq!(artifacts.len(), 1);
         assert_eq!((artifacts[0].bytes, artifacts[0].path.to_str()), (2, Some("/b")));

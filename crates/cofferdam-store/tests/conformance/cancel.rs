@@ -1,7 +1,7 @@
 //! Asking for a run's end.
 
 use cofferdam_core::{Outcome, RunState};
-use cofferdam_store::{CancelAnswer, Error, Left, Letter};
+use cofferdam_store::{CancelAnswer, Error, Left, Slots};
 
 use crate::fixture::{LEASE_MS, claimed_run, event_types, lost, node, request};
 use crate::on_every_store;
@@ -14,7 +14,7 @@ on_every_store! {
         let record = store.run(&run).await.unwrap();
         assert_eq!((record.state, record.outcome), (RunState::Cancelled, Some(Outcome::Cancelled)));
         assert_eq!(event_types(&store, &run).await, ["run.queued", "run.cancelled", "run.finished"]);
-        assert_eq!(store.claim(&node(1), 3_000, LEASE_MS).await.unwrap(), None);
+        assert_eq!(store.claim(&node(1), 3_000, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
     }
 
     async fn a_running_run_is_asked_once(fixture: Fixture) {
@@ -27,7 +27,7 @@ on_every_store! {
         }
         assert!(store.cancel_requested(run).await.unwrap());
         assert_eq!(store.run(run).await.unwrap().cancel_requested_at_ms, Some(2_000));
-        store.finish(&claimed.lease, &Outcome::Cancelled, Letter::None, &Left::default(), 3_000).await.unwrap();
+        store.finish(&claimed.lease, &Outcome::Cancelled, &Left::default(), 3_000).await.unwrap();
         let types = event_types(&store, run).await;
         assert_eq!(types[2..], ["run.cancel_requested", "run.cancelled", "run.finished"]);
     }
@@ -35,7 +35,7 @@ on_every_store! {
     async fn a_run_that_has_ended_cannot_be_cancelled(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
-        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &Left::default(), 2_000).await.unwrap();
+        store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
         let answer = store.request_cancel(&claimed.attempt.run, 3_000).await.unwrap();
         assert_eq!(answer, CancelAnswer::AlreadyFinal(RunState::Succeeded));
         assert!(matches!(store.request_cancel(&request(9).id, 1).await, Err(Error::NotFound { .. })));

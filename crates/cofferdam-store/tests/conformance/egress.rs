@@ -1,7 +1,7 @@
 //! What runs spend and reach through the broker.
 
 use cofferdam_core::{EventType, ModelTrouble, NewEvent, Outcome, Spent, TroubleKind};
-use cofferdam_store::{Error, Left, Letter};
+use cofferdam_store::{Error, Left};
 use serde_json::json;
 
 use crate::fixture::{claimed_run, event_types};
@@ -46,7 +46,7 @@ on_every_store! {
     async fn nothing_is_reserved_for_an_attempt_that_is_over(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
-        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &Left::default(), 2_000).await.unwrap();
+        store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
         let late = store.begin_call(&claimed.attempt, "m", &spent(1, 1), 2_001).await;
         assert!(matches!(late, Err(Error::RunEnded { .. })));
         let event = NewEvent::new(2_001, EventType::EgressRefused, json!({}));
@@ -88,7 +88,7 @@ on_every_store! {
         assert_eq!(store.allowances(run).await.unwrap(), std::slice::from_ref(&rule));
         let types = event_types(&store, run).await;
         assert_eq!(types.iter().filter(|name| **name == "egress.changed").count(), 1);
-        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &Left::default(), 2_000).await.unwrap();
+        store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
         assert!(matches!(store.allow(run, &rule, 2_001).await, Err(Error::RunEnded { .. })));
     }
 }

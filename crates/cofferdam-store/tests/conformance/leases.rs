@@ -1,7 +1,7 @@
 //! Leases, fencing and adoption.
 
 use cofferdam_core::{Outcome, RunState};
-use cofferdam_store::{Error, Lease, Left, Letter, MessageKind, Receipt, Store};
+use cofferdam_store::{Error, Lease, Left, MessageKind, Receipt, Slots, Store};
 
 use crate::fixture::{LEASE_MS, claimed_run, event_types, left, line, lost, node, request};
 use crate::on_every_store;
@@ -23,7 +23,7 @@ async fn assert_refused_everywhere(store: &Store, stale: &Lease) {
         store.mark_message(stale, message, &Receipt::Delivered { taken_as: None }, 1_500).await
     ));
     assert!(is_stale(store.schedule_retry(stale, &lost(), 2_000, &Left::default(), 1_500).await));
-    assert!(is_stale(store.finish(stale, &Outcome::Succeeded, Letter::None, &left(&[line(2)]), 1_500).await));
+    assert!(is_stale(store.finish(stale, &Outcome::Succeeded, &left(&[line(2)]), 1_500).await));
     assert_eq!(store.run(&stale.attempt().run).await.expect("the run is there"), before);
 }
 
@@ -31,7 +31,7 @@ on_every_store! {
     async fn claim_skips_runs_with_a_live_lease(fixture: Fixture) {
         let store = fixture.open().await;
         claimed_run(&store, 1).await;
-        assert_eq!(store.claim(&node(2), 1_500, LEASE_MS).await.unwrap(), None);
+        assert_eq!(store.claim(&node(2), 1_500, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
         assert_eq!(store.expired(1_500).await.unwrap(), []);
     }
 
@@ -43,7 +43,7 @@ on_every_store! {
         assert_eq!(expired.len(), 1);
         assert_eq!(expired[0].attempt, claimed.attempt);
         assert_eq!((expired[0].node.clone(), expired[0].token), (node(1), claimed.lease.token()));
-        assert_eq!(store.claim(&node(2), late, LEASE_MS).await.unwrap(), None);
+        assert_eq!(store.claim(&node(2), late, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
     }
 
     async fn an_expired_lease_that_nobody_took_may_be_renewed(fixture: Fixture) {
@@ -85,7 +85,7 @@ on_every_store! {
         let (run, seen) = (&claimed.attempt.run, claimed.lease.token());
         let adopted = store.adopt_for_recovery(run, seen, &node(2), 5_000, LEASE_MS).await.unwrap().unwrap();
         store.schedule_retry(&adopted.lease, &lost(), 6_000, &Left::default(), 5_000).await.unwrap();
-        let second = store.claim(&node(2), 6_000, LEASE_MS).await.unwrap().unwrap();
+        let second = store.claim(&node(2), 6_000, LEASE_MS, Slots::Unlimited).await.unwrap().unwrap();
         assert_eq!(second.attempt.number, 2);
         assert_refused_everywhere(&store, &adopted.lease).await;
     }
@@ -103,7 +103,7 @@ on_every_store! {
         let run = &claimed.attempt.run;
         let refused = store.remove_run(run).await.unwrap_err();
         assert!(matches!(refused, Error::NotFinal { state: RunState::Running, .. }));
-        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &Left::default(), 2_000).await.unwrap();
+        store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
         store.remove_run(run).await.unwrap();
         assert!(matches!(store.run(run).await, Err(Error::NotFound { .. })));
         assert_eq!(store.events_after(run, 0, 10).await.unwrap(), []);

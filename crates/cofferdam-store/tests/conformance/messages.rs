@@ -1,7 +1,7 @@
 //! Messages and their receipts.
 
 use cofferdam_core::Outcome;
-use cofferdam_store::{Error, Left, Letter, MessageKind, Receipt};
+use cofferdam_store::{Error, Left, MessageKind, Receipt};
 
 use crate::fixture::{claimed_run, event_types};
 use crate::on_every_store;
@@ -31,7 +31,7 @@ on_every_store! {
     async fn a_message_to_a_run_that_has_ended_is_refused(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
-        store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &Left::default(), 2_000).await.unwrap();
+        store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
         let refused = store.add_message(&claimed.attempt.run, MessageKind::Steer, "late", 2_001).await;
         assert!(matches!(refused, Err(Error::RunEnded { .. })));
     }
@@ -41,7 +41,7 @@ on_every_store! {
         let claimed = claimed_run(&store, 1).await;
         store.add_message(&claimed.attempt.run, MessageKind::Steer, "left", 1_500).await.unwrap();
         let after =
-            store.finish(&claimed.lease, &Outcome::Succeeded, Letter::None, &Left::default(), 2_000).await.unwrap();
+            store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
         assert_eq!(after.events[0].event_type.as_str(), "message.refused");
         assert_eq!(after.events[0].data["reason"], "run_ended");
     }

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod completions;
+pub(crate) mod dead_letter;
 pub(crate) mod demo;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -16,6 +17,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
     match command {
         Command::Run(args) => run::run(&args, caller).await,
         Command::Runs(command) => runs::run(command, caller).await,
+        Command::DeadLetter(command) => dead_letter::run(command, caller).await,
         Command::Sandbox(command) => sandbox::run(command, caller).await,
         Command::Demo(args) => demo::run(&args, caller).await,
         Command::Completions(args) => completions::run(&args),

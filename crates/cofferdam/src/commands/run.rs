@@ -10,6 +10,8 @@ mod report;
 mod request;
 mod tally;
 
+use std::path::{Path, PathBuf};
+
 use cofferdam_core::{Mode, Outcome, RunRequest};
 use cofferdam_runner::{Cancel, Home, Progress, RunReport, run_attached};
 use tokio::sync::watch;
@@ -18,6 +20,7 @@ pub(crate) use self::args::RunArgs;
 pub(crate) use self::egress::rules as allow_rules;
 pub(crate) use self::progress::Watcher;
 use self::request::request_from;
+pub(crate) use self::request::{Accepted, env_name, max_attempts};
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
@@ -34,13 +37,38 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     let secrets = CallerSecrets::of(caller)?;
     let accepted = request_from(args, new_run_id()?, caller, &settings, &secrets.vendors())?;
     redaction::refuse_in(&accepted.request.agent)?;
-    let output = args.output.as_ref().map(|path| caller.resolve(path));
-    if let Some(folder) = output.as_deref().and_then(|path| path.parent())
-        && !folder.is_dir()
-    {
-        let missing = format!("--output: there is no folder {}", folder.display());
-        return Err(UsageError::new(missing, "name a file in a folder that exists").into());
+    let shown = Shown { output: output_from(args.output.as_deref(), caller)?, json: args.json };
+    carry_out(accepted, &shown, caller, BrokerSetup { secrets, settings }).await
+}
+
+/// Where the diff goes, and in which form.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    /// A file instead of stdout.
+    pub(crate) output: Option<PathBuf>,
+    /// One JSON object instead of the diff.
+    pub(crate) json: bool,
+}
+
+/// The file of `--output`.
+pub(crate) fn output_from(path: Option<&Path>, caller: &Caller) -> Result<Option<PathBuf>, UsageError> {
+    let output = path.map(|path| caller.resolve(path));
+    match output.as_deref().and_then(Path::parent) {
+        Some(folder) if !folder.is_dir() => {
+            let missing = format!("--output: there is no folder {}", folder.display());
+            Err(UsageError::new(missing, "name a file in a folder that exists"))
+        }
+        _ => Ok(output),
     }
+}
+
+/// Executes an accepted request at this terminal, and shows what came of it.
+pub(crate) async fn carry_out(
+    accepted: Accepted,
+    shown: &Shown,
+    caller: &Caller,
+    broker: BrokerSetup,
+) -> Result<ExitCode, Failure> {
     if let Some(notice) = &accepted.notice {
         terminal::write_stderr(&format!("cofferdam: {}\n", sanitize::line(notice)));
     }
@@ -51,7 +79,6 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     let mut watcher = Watcher::on_stderr();
     let cancel = signals::cancel_on_signals(watcher.notices())
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
-    let broker = BrokerSetup { secrets, settings };
     let executed =
         execute(&home, caller, broker, accepted.request, &mut |progress| watcher.see(&progress), cancel)
             .await;
@@ -68,13 +95,13 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     if let Some(Err(failure)) = &applied {
         code = failure.code();
     }
-    if let (Some(diff), Some(target)) = (&finished.diff, &output) {
+    if let (Some(diff), Some(target)) = (&finished.diff, &shown.output) {
         patch::save(diff, target)?;
     }
-    if args.json {
+    if shown.json {
         let was_applied = applied.as_ref().map(Result::is_ok);
         terminal::write_json(&report::to_json(&finished, watcher.tally(), was_applied)?)?;
-    } else if let (Some(diff), None) = (&finished.diff, &output) {
+    } else if let (Some(diff), None) = (&finished.diff, &shown.output) {
         patch::print(diff)?;
     }
     terminal::write_stderr(&report::summary(&finished, &watcher, applied.as_ref()));

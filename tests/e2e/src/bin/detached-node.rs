@@ -10,7 +10,7 @@ use anyhow::Context;
 use cofferdam_core::{EngineAddress, Redactor, Vendor};
 use cofferdam_runner::{BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, Home, Node, NodeOptions};
 use cofferdam_sandbox::{Attachment, Backend, apple, docker, host, native};
-use cofferdam_store::Store;
+use cofferdam_store::{Slots, Store};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -37,6 +37,7 @@ async fn main() -> anyhow::Result<()> {
         git: Arc::new(|_| None),
         vendors: vendors(),
         redactor: Redactor::default(),
+        slots: Slots::of(max_concurrency()),
         without: Vec::new(),
     })?;
     let (stop, stopped) = watch::channel(false);
@@ -50,6 +51,11 @@ async fn main() -> anyhow::Result<()> {
     });
     Dispatcher::new(Arc::new(node), capacity).run(stopped).await?;
     Ok(())
+}
+
+/// How many attempts may run at once, together with those of others.
+fn max_concurrency() -> Option<u32> {
+    std::env::var("TEST_MAX_CONCURRENCY").ok()?.parse().ok()
 }
 
 fn search_path() -> Vec<PathBuf> {

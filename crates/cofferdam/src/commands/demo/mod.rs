@@ -101,6 +101,7 @@ fn request(outside: &Outside) -> Result<RunRequest, Failure> {
         policy: Policy { limits_rule: LimitsRule::BestEffort, timeout_ms: 60_000, ..Policy::default() },
         retry: RetryPolicy::default(),
         claimable_by: None,
+        replay_of: None,
     })
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::tally::Tally;
 use crate::sanitize;
 use crate::terminal::{self, Notices};
+use crate::units::show_duration;
 
 /// How many of the agent's last lines are kept, to be shown if it fails.
 const TAIL_LINES: usize = 20;
@@ -112,10 +113,7 @@ impl Watcher {
                 }
             }
             EventType::AgentMessage | EventType::AgentStderr | EventType::Log => self.note_line(event),
-            EventType::RunRetryScheduled => {
-                let attempt = event.attempt.unwrap_or(1);
-                self.notices().say(&format!("attempt {attempt} failed, another one follows"));
-            }
+            EventType::RunRetryScheduled => self.notices().say(&retry_words(event)),
             _ => {}
         }
     }
@@ -163,8 +161,21 @@ fn refusal_words(event: &Event) -> String {
     sanitize::short_line(&words, REFUSAL_WIDTH)
 }
 
+fn retry_words(event: &Event) -> String {
+    let attempt = event.attempt.unwrap_or(1);
+    let due = event.data.get("not_before_ms").and_then(Value::as_u64).unwrap_or(event.at_ms);
+    let pause = show_duration(Duration::from_millis(due.saturating_sub(event.at_ms)));
+    let why = event.data.get("outcome").and_then(|outcome| outcome.get("message")).and_then(Value::as_str);
+    let why = why.map_or(String::new(), |why| format!(": {}", sanitize::short_line(why, LINE_WIDTH)));
+    format!("attempt {attempt} failed, another one follows in {pause}{why}")
+}
+
 fn stage_words(stage: &Stage) -> String {
     match stage {
+        Stage::Waiting { in_use, slots } if in_use < slots => {
+            format!("waits for its turn: older runs wait for a slot too, {in_use} of {slots} are in use")
+        }
+        Stage::Waiting { in_use, slots } => format!("waits for a free slot: {in_use} of {slots} are in use"),
         Stage::Preparing(what) if what.is_empty() => "preparing the workspace".to_owned(),
         Stage::Preparing(what) => {
             format!("preparing the workspace: {}", sanitize::short_line(what, LINE_WIDTH))

@@ -33,6 +33,10 @@ pub(crate) fn summary(
         lines.extend(words::stripped(seal));
     }
     lines.extend(report.warnings.iter().map(|warning| format!("warning: {}", sanitize::line(warning))));
+    if let Some(class) = report.dead_letter {
+        let run = &report.run;
+        lines.push(format!("kept as a dead letter ({class}); again: cofferdam dead-letter replay {run}"));
+    }
     lines.push(format!("more: cofferdam runs show {}", report.run));
     let mut text: String = lines.into_iter().map(|line| format!("cofferdam: {line}\n")).collect();
     if let Some(hint) = words::hint(&report.outcome) {
@@ -65,12 +69,14 @@ pub(crate) fn to_json(report: &RunReport, tally: &Tally, applied: Option<bool>) 
     put("state", json!(report.state));
     put("outcome", json!(report.outcome));
     put("attempts", json!(report.attempts));
-    put("sandbox", json!(SandboxId::of(&last)));
+    // One that was cancelled while it waited had none.
+    put("sandbox", json!((report.attempts > 0).then(|| SandboxId::of(&last))));
     put("mode", json!(report.mode));
     put("sealed", json!(report.seal.is_some() && report.mode.is_sandboxed() && !seal_was_broken(report)));
     put("seal", json!(report.seal));
     put("usage", json!(tally.usage()));
     put("refused", json!(tally.refused()));
+    put("error_class", json!(report.dead_letter));
     put("warnings", json!(report.warnings));
     put("redacted", json!(report.has_redacted));
     put("duration_ms", json!(report.duration_ms));
@@ -103,6 +109,7 @@ mod tests {
             warnings: vec!["the base moved: \x1b[2Ja.txt".to_owned()],
             base_moved: Vec::new(),
             has_redacted: false,
+            dead_letter: None,
             duration_ms: 4_210,
         }
     }

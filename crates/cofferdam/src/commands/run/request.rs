@@ -69,6 +69,7 @@ pub(crate) fn request_from(
         retry: retry_from(args)?,
         // Set by the process that claims the run, when it has its own name.
         claimable_by: None,
+        replay_of: None,
     };
     Ok(Accepted { request, apply_to, notice })
 }
@@ -123,7 +124,7 @@ fn container_from(
     mode: Mode,
     settings: &SandboxSettings,
 ) -> Result<ContainerPolicy, UsageError> {
-    let SandboxSettings { docker, apple, rewrite_loopback } = settings;
+    let SandboxSettings { docker, apple, rewrite_loopback, .. } = settings;
     let mut container = match mode {
         Mode::Host | Mode::Native if args.image.is_some() => {
             return Err(UsageError::new(
@@ -186,13 +187,18 @@ fn limits_from(args: &RunArgs, mode: Mode, settings: &SandboxSettings) -> Result
 fn retry_from(args: &RunArgs) -> Result<RetryPolicy, UsageError> {
     let mut retry = RetryPolicy::default();
     if let Some(text) = &args.max_attempts {
-        retry.max_attempts = units::count("--max-attempts", text, 1, 100)?;
+        retry.max_attempts = max_attempts(text)?;
     }
     Ok(retry)
 }
 
+/// The value of `--max-attempts`.
+pub(crate) fn max_attempts(text: &str) -> Result<u32, UsageError> {
+    units::count("--max-attempts", text, 1, 100)
+}
+
 /// A command line is public (`ps`, shell history), so values are never taken from it.
-fn env_name(name: &OsStr, caller: &Caller) -> Result<String, UsageError> {
+pub(crate) fn env_name(name: &OsStr, caller: &Caller) -> Result<String, UsageError> {
     let shown = name.to_string_lossy();
     if let Some((name, _)) = shown.split_once('=') {
         return Err(UsageError::new(

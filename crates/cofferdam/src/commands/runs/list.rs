@@ -70,6 +70,7 @@ mod tests {
             policy: Policy::default(),
             retry: RetryPolicy::default(),
             claimable_by: None,
+            replay_of: None,
         };
         let run = RunRecord {
             request,

@@ -110,7 +110,7 @@ impl OneRun {
 }
 
 /// The one run that a text means: its whole id, or a beginning or an end of it that no other run has.
-fn resolve(text: &str, ids: &[RunId]) -> Result<RunId, UsageError> {
+pub(crate) fn resolve(text: &str, ids: &[RunId]) -> Result<RunId, UsageError> {
     let hint = "type `cofferdam runs list` to see the ids";
     let body = text.strip_prefix("run_").unwrap_or(text);
     if body.is_empty() {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cofferdam_core::{LimitsRule, RunId, Source, show_bytes};
+use cofferdam_store::Letter;
 use serde_json::{Value, json};
 
 use crate::caller::now_ms;
@@ -49,10 +50,14 @@ fn text(run: &RunRecord, now_ms: u64) -> String {
     if let Some(finished) = run.finished_at_ms {
         lines.push(format!("took       {}", ms(finished.saturating_sub(run.created_at_ms))));
     }
+    lines.extend(request.replay_of.as_ref().map(|run| format!("replay of  {run}")));
     lines.push(format!("attempts   {} of at most {}", run.attempts, request.retry.max_attempts));
     if let Some(outcome) = &run.outcome {
         lines.push(format!("outcome    {}", words::outcome(outcome)));
         lines.extend(words::hint(outcome).map(|hint| format!("hint       {hint}")));
+    }
+    if run.letter == Letter::Dead {
+        lines.push(format!("kept       as a dead letter: cofferdam dead-letter show {}", request.id));
     }
     // Before its first attempt a run has no seal to speak of.
     if run.attempts > 0 {
@@ -104,6 +109,8 @@ fn to_json(run: &RunRecord) -> Value {
         "attempts": run.attempts,
         "outcome": run.outcome,
         "seal": run.seal,
+        "dead_letter": run.letter == Letter::Dead,
+        "replay_of": run.request.replay_of,
     })
 }
 
@@ -123,6 +130,7 @@ mod tests {
                 policy: Policy::default(),
                 retry: RetryPolicy::default(),
                 claimable_by: None,
+                replay_of: None,
             },
             state: RunState::Failed,
             created_at_ms: 1_000,
@@ -131,7 +139,7 @@ mod tests {
             outcome: Some(outcome),
             seal: None,
             cancel_requested_at_ms: None,
-            letter: cofferdam_store::Letter::None,
+            letter: Letter::None,
             node: None,
             not_before_ms: 0,
             last_seq: 0,

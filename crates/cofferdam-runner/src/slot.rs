@@ -1,0 +1,68 @@
+//! Waiting for a free slot.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use cofferdam_core::RunId;
+use cofferdam_store::{Claimed, Slots};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::attached::{Cancel, Progress, RunError, Stage};
+use crate::execute::LEASE_MS;
+use crate::node::{Node, now_ms};
+use crate::recovery;
+
+/// How often somebody who waits looks whether a slot is free, and whether the run was cancelled.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often it asks for one all the same, which keeps its place in the line, and ends the runs of dead processes.
+const ASK_EVERY: Duration = Duration::from_secs(2);
+
+/// Claims a run that belongs to this process, and waits until its turn has come. `None` if it was cancelled meanwhile.
+pub(crate) async fn wait_for_turn(
+    node: &Node,
+    run: &RunId,
+    watch: &mut (dyn FnMut(Progress) + Send),
+    mut cancel: watch::Receiver<Cancel>,
+) -> Result<Option<Claimed>, RunError> {
+    loop {
+        // Another run that waits is a dispatcher's: here it would end with this terminal.
+        let claimed = node.store.claim_run(run, &node.id, now_ms(), LEASE_MS, node.slots).await?;
+        if claimed.is_some() {
+            return Ok(claimed);
+        }
+        if node.store.run(run).await?.state.is_final() {
+            return Ok(None);
+        }
+        recovery::end_dead(node).await?;
+        match node.slots {
+            Slots::Unlimited => return Err(RunError::NotClaimable(run.clone())),
+            Slots::AtMost(slots) => tokio::select! {
+                looked = look_for_slot(node, run, slots, watch) => looked?,
+                Ok(_) = cancel.wait_for(|asked| *asked != Cancel::No) => {
+                    node.store.request_cancel(run, now_ms()).await?;
+                    return Ok(None);
+                }
+            },
+        }
+    }
+}
+
+/// Returns when it makes sense to ask for a slot.
+async fn look_for_slot(
+    node: &Node,
+    run: &RunId,
+    slots: NonZeroU32,
+    watch: &mut (dyn FnMut(Progress) + Send),
+) -> Result<(), RunError> {
+    let asked_at = Instant::now();
+    loop {
+        let in_use = node.store.slots_in_use(now_ms()).await?;
+        watch(Progress::Stage(Stage::Waiting { in_use, slots: slots.get() }));
+        tokio::time::sleep(LOOK_EVERY).await;
+        let is_over = node.store.run(run).await?.state.is_final();
+        if is_over || in_use < slots.get() || asked_at.elapsed() >= ASK_EVERY {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! How many attempts are under way at once, whoever executes them.
+//!
+//! An attempt takes its slot in the transaction that claims it and gives it back in the one that records its end. So a
+//! slot is never given twice, and one whose owner died is free as soon as recovery has told the truth about the run.
+
+use cofferdam_core::RunState;
+use sqlx::SqliteConnection;
+
+use super::{Sqlite, int};
+use crate::error::Error;
+use crate::record::Slots;
+
+/// How long a queued run keeps its place in the line after somebody last tried to claim it. One whose process was
+/// stopped, or that no dispatcher asks for, must not hold up the others.
+const KEEPS_PLACE_MS: u64 = 10_000;
+/// How often the place is renewed: each time is a write to the disk.
+const RENEW_PLACE_MS: u64 = 2_000;
+
+/// After its lease has expired a detached sandbox may go on, but not beyond its own wall clock.
+const TAKEN: &str = "SELECT count(*) FROM runs WHERE state = ?1 \
+                     AND lease_expires_at_ms + json_extract(request, '$.policy.timeout_ms') > ?2";
+
+impl Sqlite {
+    pub(crate) async fn slots_in_use(&self, now_ms: u64) -> Result<u32, Error> {
+        Ok(sqlx::query_scalar(TAKEN)
+            .bind(RunState::Running.as_str())
+            .bind(int(now_ms))
+            .fetch_one(self.readers())
+            .await?)
+    }
+}
+
+/// Whether a queued run has to wait: no slot is free, or older runs wait for those that are. It keeps its place then.
+pub(super) async fn has_to_wait(
+    transaction: &mut SqliteConnection,
+    run: &str,
+    slots: Slots,
+    now_ms: u64,
+) -> Result<bool, Error> {
+    let most = match slots {
+        Slots::Unlimited => return Ok(false),
+        Slots::AtMost(most) => i64::from(most.get()),
+    };
+    let taken: i64 = sqlx::query_scalar(TAKEN)
+        .bind(RunState::Running.as_str())
+        .bind(int(now_ms))
+        .fetch_one(&mut *transaction)
+        .await?;
+    if taken + ahead_of(transaction, run, now_ms).await? < most {
+        return Ok(false);
+    }
+    sqlx::query(
+        "UPDATE runs SET waits_at_ms = ?1 WHERE id = ?2 AND (waits_at_ms IS NULL OR waits_at_ms <= ?3)",
+    )
+    .bind(int(now_ms))
+    .bind(run)
+    .bind(int(now_ms.saturating_sub(RENEW_PLACE_MS)))
+    .execute(transaction)
+    .await?;
+    Ok(true)
+}
+
+/// How many older runs wait.
+async fn ahead_of(transaction: &mut SqliteConnection, run: &str, now_ms: u64) -> Result<i64, Error> {
+    Ok(sqlx::query_scalar(
+        "SELECT count(*) FROM runs JOIN runs AS own ON own.id = ?1 \
+         WHERE runs.state = ?2 AND runs.not_before_ms <= ?3 AND runs.waits_at_ms > ?4 \
+         AND (runs.created_at, runs.id) < (own.created_at, own.id)",
+    )
+    .bind(run)
+    .bind(RunState::Queued.as_str())
+    .bind(int(now_ms))
+    .bind(int(now_ms) - int(KEEPS_PLACE_MS))
+    .fetch_one(transaction)
+    .await?)
+}
