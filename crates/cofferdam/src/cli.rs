@@ -8,6 +8,8 @@ use crate::commands::demo::DemoArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsCommand;
 use crate::commands::sandbox::SandboxCommand;
+use crate::commands::settings::SettingsCommand;
+use crate::commands::trust::TrustArgs;
 
 /// Run coding agents on your repositories, sealed off from everything else.
 #[derive(Debug, Parser)]
@@ -31,6 +33,10 @@ pub(crate) enum Command {
     /// Look at what this machine can enforce, and build the image of containers
     #[command(subcommand)]
     Sandbox(SandboxCommand),
+    /// Look at what can be set
+    #[command(subcommand)]
+    Settings(SettingsCommand),
+    Trust(TrustArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }

@@ -82,7 +82,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
         git: Arc::new(move |host| secrets.git(host)),
         vendors,
         redactor: redaction::know(caller),
-        slots: Slots::of(settings.sandbox.max_concurrency),
+        slots: Slots::of(Some(settings.sandbox.max_concurrency.count())),
         #[cfg(feature = "failpoints")]
         without: without(),
     })

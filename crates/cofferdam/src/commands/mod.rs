@@ -6,6 +6,8 @@ pub(crate) mod demo;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod sandbox;
+pub(crate) mod settings;
+pub(crate) mod trust;
 
 use crate::caller::Caller;
 use crate::cli::Command;
@@ -19,6 +21,8 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Runs(command) => runs::run(command, caller).await,
         Command::DeadLetter(command) => dead_letter::run(command, caller).await,
         Command::Sandbox(command) => sandbox::run(command, caller).await,
+        Command::Settings(command) => settings::run(&command),
+        Command::Trust(args) => trust::run(&args, caller),
         Command::Demo(args) => demo::run(&args, caller).await,
         Command::Completions(args) => completions::run(&args),
     }

@@ -79,7 +79,8 @@ fn accept(args: &ReplayArgs, failed: RunRequest, caller: &Caller) -> Result<Acce
         None => failed.retry,
     };
     let id = new_run_id()?;
-    let notice = Some(format!("replaying {} as {id}", failed.id));
+    let notices = vec![format!("replaying {} as {id}", failed.id)];
+    let mode_by = format!("the run {}", failed.id);
     let request = RunRequest {
         id,
         replay_of: Some(failed.id),
@@ -88,7 +89,7 @@ fn accept(args: &ReplayArgs, failed: RunRequest, caller: &Caller) -> Result<Acce
         claimable_by: None,
         ..failed
     };
-    Ok(Accepted { request, apply_to, notice })
+    Ok(Accepted { request, apply_to, notices, mode_by })
 }
 
 /// The repository of the failed run, if there is still one at its path.
