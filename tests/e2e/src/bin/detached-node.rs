@@ -62,7 +62,9 @@ fn search_path() -> Vec<PathBuf> {
 
 /// A key, or the CLI's own login.
 fn model(cli: Provider, vendors: &[Vendor]) -> Result<ModelChoice, NoModel> {
-    if let Some(&vendor) = vendors.iter().find(|vendor| std::env::var_os(vendor.key_variable()).is_some()) {
+    let has_key =
+        |vendor: &&Vendor| std::env::var_os(vendor.key_variable()).is_some_and(|key| !key.is_empty());
+    if let Some(&vendor) = vendors.iter().find(has_key) {
         return Ok(ModelChoice { vendor, login: Login::Key });
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
