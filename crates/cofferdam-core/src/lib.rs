@@ -51,7 +51,8 @@ pub use policy::{
     UnknownMode, UnknownNetwork, WORKER_PIDS, gateway, inside,
 };
 pub use protocol::{
-    AgentReport, FromWorker, Gateway, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line,
+    AgentReport, FromWorker, Gateway, Job, LineError, Login, MAX_EVENT_TEXT, ToWorker, WorkerExited,
+    worker_line,
 };
 pub use quantity::{
     LEAST_DISK_BYTES, LEAST_MEMORY_BYTES, LEAST_OUTPUT_BYTES, MOST_PIDS, parse_bytes, parse_count,

@@ -39,7 +39,7 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     loaded.warn();
     let settings = loaded.effective;
     let secrets = CallerSecrets::of(caller)?;
-    let accepted = request_from(args, new_run_id()?, caller, repository, &settings, &secrets.vendors())?;
+    let accepted = request_from(args, new_run_id()?, caller, repository, &settings, &secrets)?;
     let settings = settings.settings;
     if accepted.request.policy.mode == Mode::Docker {
         // A variable that cannot be read is not overlooked by whoever wants a container.

@@ -109,9 +109,9 @@ fn without_a_wall_the_hunt_finds_the_logins() {
     let fixture = Fixture::new();
     let login = new_secret("login");
     plant_logins(&fixture, &login);
-    let home = fixture.home();
-    let finished =
-        fixture.run(&["--mode", "host"], &hunt(&[("login", &login)], &format!("'{}'", home.display())));
+    // In a file: a command with halves of a secret in it is refused.
+    fixture.write("hunt.sh", hunt(&[("login", &login)], &format!("'{}'", fixture.home().display())));
+    let finished = fixture.run(&["--mode", "host"], "sh hunt.sh");
     assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
     let printed = fixture.printed(&finished.run_id()).concat();
     for file in planted_logins(&fixture) {

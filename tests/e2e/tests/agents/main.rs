@@ -5,5 +5,6 @@ mod budgets;
 mod choosing;
 mod edits;
 mod hunt;
+mod logins;
 mod on_the_host;
 mod stage;

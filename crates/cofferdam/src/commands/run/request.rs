@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use cofferdam_core::{
     AgentSetup, ContainerPolicy, Effective, FilePattern, ImageReferenceError, LEAST_DISK_BYTES,
     LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS, Mask, Mode, Mount, Policy, RetryPolicy, RunId,
-    RunRequest, SandboxSettings, Settings, ValueError, Vendor,
+    RunRequest, SandboxSettings, Settings, ValueError,
 };
 
 use super::agent::agent_from;
@@ -16,6 +16,7 @@ use super::{egress, env, mount};
 use crate::caller::Caller;
 use crate::failure::UsageError;
 use crate::repository::{Chosen, Wanted, choose};
+use crate::secrets::CallerSecrets;
 use crate::units;
 
 /// A checked command line.
@@ -48,7 +49,7 @@ pub(crate) fn request_from(
     caller: &Caller,
     repository: Chosen,
     settings: &Effective,
-    with_key: &[Vendor],
+    with_key: &CallerSecrets,
 ) -> Result<Accepted, UsageError> {
     let Chosen { source, local } = repository;
     let choice = choice::choose(args, settings)?;

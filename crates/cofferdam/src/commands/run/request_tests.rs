@@ -45,7 +45,7 @@ impl Place {
             None => Effective::default(),
         };
         let repository = repository_from(&args, &caller)?;
-        request_from(&args, RunId::new(1, 2), &caller, repository, &settings, &[])
+        request_from(&args, RunId::new(1, 2), &caller, repository, &settings, &CallerSecrets::default())
     }
 
     fn policy(&self, change: impl FnOnce(&mut RunArgs)) -> Policy {
