@@ -43,9 +43,11 @@ pub use error::Error;
 pub use find::find_repository;
 pub use handover::Handover;
 pub(crate) use manifest::Manifest;
+pub(crate) use mask::Matcher;
 pub(crate) use origin::origin;
 pub use progress::Progress;
 pub use remove::remove;
+pub(crate) use survey::masked_paths;
 
 /// A workspace that is ready for a sandbox.
 #[derive(Debug)]
