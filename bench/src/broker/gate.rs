@@ -61,6 +61,8 @@ async fn claim(store: &Store) -> anyhow::Result<AttemptRef> {
         agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
         policy: Policy::default(),
         retry: RetryPolicy::default(),
+        workspace: cofferdam_core::WorkspaceKind::Overlay,
+        conversation: None,
         claimable_by: None,
     };
     store.enqueue(&request, None, now_ms()).await?;

@@ -43,8 +43,8 @@ pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
 pub use policy::{
-    ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, Policy, UnknownMode,
-    UnknownNetwork, WORKER_PIDS, gateway, inside,
+    ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, PathMappingMode, Policy,
+    UnknownMode, UnknownNetwork, WORKER_PIDS, gateway, inside,
 };
 pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line,
@@ -53,7 +53,10 @@ pub use quantity::{LEAST_MEMORY_BYTES, MOST_PIDS, parse_bytes, parse_count, pars
 pub use redact::{REDACTED, RedactedStream, Redactor, SHORTEST_SECRET, Secrets};
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
-pub use run::{AgentSetup, IllegalTransition, PromptSetup, RunRequest, RunState, Source, Transition};
+pub use run::{
+    AgentSetup, Conversation, IllegalTransition, PromptSetup, RunRequest, RunState, SessionStart, Source,
+    Transition, WorkspaceKind,
+};
 pub use seal::{
     Breach, CapabilitySets, CgroupFact, InsideApart, InsideLimits, InsideNetwork, InsideSeal, MountFact,
     NamespaceFact, OutsideSeal, Seal, Tried,

@@ -240,6 +240,17 @@ pub struct Mount {
     pub access: MountAccess,
 }
 
+/// Where the agent sees the folder that it works in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathMappingMode {
+    /// At [`inside::WORKSPACE`].
+    #[default]
+    Mapped,
+    /// At the path where it is on the host.
+    SamePath,
+}
+
 /// What a container is made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -283,6 +294,9 @@ pub struct Policy {
     pub mounts: Vec<Mount>,
     /// Which files of the workspace are hidden.
     pub mask: Mask,
+    /// Where the agent sees the folder that it works in.
+    #[serde(default)]
+    pub path_mapping_mode: PathMappingMode,
     /// Wall clock of one attempt, from the start of its worker.
     pub timeout_ms: u64,
     /// How long an agent has between being asked to stop and being killed.
@@ -302,6 +316,7 @@ impl Default for Policy {
             env: Vec::new(),
             mounts: Vec::new(),
             mask: Mask::default(),
+            path_mapping_mode: PathMappingMode::default(),
             timeout_ms: 600_000,
             grace_ms: 1_500,
         }

@@ -21,11 +21,21 @@ impl Sqlite {
     ) -> Result<Option<Claimed>, Error> {
         let mut writer = self.writer().await;
         let mut transaction = begin(&mut writer).await?;
+        // A run waits for every earlier message to the same agent, in the order in which they were accepted, and for
+        // whoever works right now in the folder that it would work in, or above or below.
         let row = sqlx::query(
             "UPDATE runs SET state = ?4, attempts = attempts + 1, token = token + 1, lease_node = ?1, \
              lease_expires_at_ms = ?2, updated_at = ?3 \
-             WHERE id = (SELECT id FROM runs WHERE state = ?5 AND not_before_ms <= ?3 \
+             WHERE id = (SELECT id FROM runs AS next WHERE state = ?5 AND not_before_ms <= ?3 \
              AND (claimable_by IS NULL OR claimable_by = ?1) AND (?6 IS NULL OR id = ?6) \
+             AND NOT EXISTS (SELECT 1 FROM runs AS other WHERE other.state IN (?4, ?5) \
+             AND other.rowid <> next.rowid \
+             AND ((other.rowid < next.rowid \
+             AND other.request ->> '$.conversation.agent' = next.request ->> '$.conversation.agent') \
+             OR (other.state = ?4 AND other.request ->> '$.workspace' = 'direct' \
+             AND next.request ->> '$.workspace' = 'direct' \
+             AND (instr(other.request ->> '$.source.path' || '/', next.request ->> '$.source.path' || '/') = 1 \
+             OR instr(next.request ->> '$.source.path' || '/', other.request ->> '$.source.path' || '/') = 1)))) \
              ORDER BY created_at, id LIMIT 1) \
              RETURNING id, request, attempts, token",
         )

@@ -67,6 +67,8 @@ pub(crate) fn request_from(
         agent,
         policy: policy_from(args, caller, settings, is_agent)?,
         retry: retry_from(args)?,
+        workspace: cofferdam_core::WorkspaceKind::Overlay,
+        conversation: None,
         // Set by the process that claims the run, when it has its own name.
         claimable_by: None,
     };
@@ -105,6 +107,7 @@ fn policy_from(
         env: args.env.iter().map(|name| env_name(name, caller)).collect::<Result<_, _>>()?,
         mounts: mounts_from(args, mode, caller)?,
         mask: mask_from(&args.unmask)?,
+        path_mapping_mode: defaults.path_mapping_mode,
         timeout_ms: timeout.map_or(defaults.timeout_ms, |t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
         grace_ms: defaults.grace_ms,
     })
