@@ -30,6 +30,8 @@ pub mod inside {
     /// A folder that the mount table and the file modes leave writable and that only Landlock closes.
     /// A probe that can write here has measured that Landlock is not in force.
     pub const CANARY: &str = "/run/cofferdam/canary";
+    /// What an agent's CLI keeps of a conversation, from run to run.
+    pub const SESSION: &str = "/run/cofferdam/session";
     /// Where the broker's sockets are; see [`crate::gateway`].
     pub const EGRESS: &str = "/run/cofferdam/egress";
     /// Where the installation of the agent's CLI is, if it is not where it is on the host.

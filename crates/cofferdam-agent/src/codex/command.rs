@@ -34,7 +34,8 @@ pub(super) fn command(context: &Context<'_>) -> Command {
     for setting in settings {
         argv.extend(["-c".to_owned(), setting]);
     }
-    Command { argv, env, stdin: Stdin::Lines }
+    let links = context.keep("CODEX_HOME", ".codex", "sessions");
+    Command { argv, env, stdin: Stdin::Lines, links }
 }
 
 /// A provider of our own: the built-in one would try WebSockets first, for six seconds.

@@ -2,5 +2,6 @@
 
 mod any_bytes;
 mod commands;
+mod sessions;
 mod support;
 mod transcripts;
