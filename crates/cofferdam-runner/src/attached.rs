@@ -3,16 +3,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cofferdam_core::{Event, Mode, Outcome, RunId, RunRequest, RunState, Seal};
+use cofferdam_core::{Event, Mode, Outcome, RunId, RunRequest, RunState, Seal, WorkspaceKind};
 use tokio::sync::watch;
 
+use crate::artifacts::KeptReply;
 use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute};
 use crate::node::{Node, now_ms};
-use crate::redaction;
+use crate::{recovery, redaction};
 
 /// How far an attempt is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
+    /// Earlier messages to the same agent come first, or somebody works in its folder.
+    Waiting,
     /// The workspace is made; the text says what is going on (such as a fetch's progress).
     Preparing(String),
     /// The sandbox is made and its seal measured.
@@ -62,6 +65,8 @@ pub struct RunReport {
     pub diff: Option<PathBuf>,
     /// Everything the agent printed.
     pub transcript: Option<PathBuf>,
+    /// The answer to a message, and the files that come with it.
+    pub reply: Option<KeptReply>,
     /// What a person should know about the diff: files left out, a base that moved.
     pub warnings: Vec<String>,
     /// Changed files that somebody else changed meanwhile. Their part of the diff starts from what that
@@ -101,8 +106,17 @@ pub async fn run_attached(
     node.store.enqueue(&request, None, now_ms()).await?;
     loop {
         // Another run that waits is a dispatcher's: here it would end with this terminal.
-        let claimed = node.store.claim_run(&run, &node.id, now_ms(), LEASE_MS).await?;
-        let claimed = claimed.ok_or_else(|| RunError::NotClaimable(run.clone()))?;
+        let claimed = match node.store.claim_run(&run, &node.id, now_ms(), LEASE_MS).await? {
+            Some(claimed) => claimed,
+            None if request.workspace == WorkspaceKind::Overlay => return Err(RunError::NotClaimable(run)),
+            None => {
+                watch(Progress::Stage(Stage::Waiting));
+                if wait_for_turn(node, &run, cancel.clone()).await? {
+                    continue;
+                }
+                return report(node, &run).await;
+            }
+        };
         let attempt = Attempt {
             node,
             redactor: redaction::redactor_of(node, &claimed),
@@ -116,6 +130,36 @@ pub async fn run_attached(
         let after = execute(attempt).await?;
         if after.state.is_final() || !wait_for_retry(node, &run, after.not_before_ms, cancel.clone()).await? {
             return report(node, &run).await;
+        }
+    }
+}
+
+/// How often a run that waits for its turn looks whether it has come, should a wake be lost.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Waits until something has changed. False if the run has its end already: it was cancelled.
+async fn wait_for_turn(
+    node: &Node,
+    run: &RunId,
+    mut cancel: watch::Receiver<Cancel>,
+) -> Result<bool, RunError> {
+    // Whoever is before us may have died, and then nobody else lets us through.
+    recovery::end_lost(node).await?;
+    match node.store.run(run).await?.state {
+        RunState::Queued => {}
+        RunState::Running => return Err(RunError::NotClaimable(run.clone())),
+        RunState::Succeeded | RunState::Failed | RunState::Cancelled | RunState::TimedOut => {
+            return Ok(false);
+        }
+    }
+    let mut wakes = node.wakes.clone();
+    wakes.mark_unchanged();
+    tokio::select! {
+        () = tokio::time::sleep(LOOK_EVERY) => Ok(true),
+        Ok(()) = wakes.changed() => Ok(true),
+        Ok(_) = cancel.wait_for(|asked| *asked != Cancel::No) => {
+            node.store.request_cancel(run, now_ms()).await?;
+            Ok(!node.store.run(run).await?.state.is_final())
         }
     }
 }
@@ -168,6 +212,7 @@ pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
         seal: record.seal,
         diff: last(crate::artifacts::DIFF),
         transcript: last(crate::artifacts::TRANSCRIPT),
+        reply: last(crate::artifacts::REPLY).as_deref().and_then(crate::artifacts::read_reply),
         warnings: summary.warnings,
         base_moved: summary.base_moved,
         has_redacted: summary.has_redacted,

@@ -7,6 +7,7 @@ pub mod artifacts;
 mod attached;
 pub mod attachments;
 mod confined;
+mod conversation;
 mod dispatcher;
 mod egress;
 mod execute;

@@ -27,20 +27,26 @@ pub struct Swept {
 /// # Errors
 /// [`ExecuteError`] if the record cannot be read or kept.
 pub async fn sweep(node: &Node) -> Result<Swept, ExecuteError> {
-    let mut swept = Swept::default();
+    let finished = end_lost(node).await?;
+    let removed = remove_orphans(node).await?;
+    let _ = forget_dead(&node.home);
+    Ok(Swept { finished, removed })
+}
+
+/// Ends the attached runs whose process died.
+pub(crate) async fn end_lost(node: &Node) -> Result<Vec<RunId>, ExecuteError> {
+    let mut finished = Vec::new();
     for reserved in node.store.reserved_runs().await? {
         if !is_alive(&node.home, &reserved.claimable_by) {
-            swept.finished.extend(end_reserved(node, &reserved.run).await?);
+            finished.extend(end_reserved(node, &reserved.run).await?);
         }
     }
     for live in node.store.live_runs().await? {
         if live.claimable_by.is_some() && !is_alive(&node.home, &live.node) {
-            swept.finished.extend(end_attached(node, &live).await?);
+            finished.extend(end_attached(node, &live).await?);
         }
     }
-    swept.removed = remove_orphans(node).await?;
-    let _ = forget_dead(&node.home);
-    Ok(swept)
+    Ok(finished)
 }
 
 /// A run that was accepted and never claimed: the process that alone could claim it is dead.

@@ -287,7 +287,7 @@ fn race(swapped: &str, named: &str) {
             match opened.relative(named).and_then(|relative| opened.file(&relative)) {
                 Ok(mut file) => {
                     let mut content = String::new();
-                    std::io::Read::read_to_string(&mut file, &mut content).unwrap();
+                    io::Read::read_to_string(&mut file, &mut content).unwrap();
                     assert_eq!(content, format!("inside {named}"));
                     inside += 1;
                 }

@@ -137,7 +137,7 @@ pub fn attach(reply: &str, root: &MappedRoot<'_>, into: &Path) -> io::Result<Rep
                 found.attachments.push(attachment);
             }
             Err(reason) => {
-                found.left_out.push(LeftOut { named: tag.path.clone(), reason: reason.to_string() })
+                found.left_out.push(LeftOut { named: tag.path.clone(), reason: reason.to_string() });
             }
         }
     }

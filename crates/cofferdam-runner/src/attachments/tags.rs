@@ -72,12 +72,13 @@ pub(super) fn strip(reply: &str, tags: &[Tag]) -> String {
 fn without(reply: &str, line: &Range<usize>, tags: &[&Tag]) -> String {
     let mut rest = String::new();
     let mut from = line.start;
-    for part_end in tags.iter().map(|tag| tag.range.clone()).chain([line.end..line.end]) {
-        let part = &reply[from..part_end.start];
+    let ends = tags.iter().map(|tag| (tag.range.start, tag.range.end)).chain([(line.end, line.end)]);
+    for (start, end) in ends {
+        let part = &reply[from..start];
         // Of the spaces on both sides of a tag one is enough.
         let doubled = from > line.start && (rest.is_empty() || rest.ends_with([' ', '\t']));
         rest.push_str(if doubled { part.trim_start_matches([' ', '\t']) } else { part });
-        from = part_end.end;
+        from = end;
     }
     rest
 }

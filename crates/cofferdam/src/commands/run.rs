@@ -17,7 +17,9 @@ use tokio::sync::watch;
 pub(crate) use self::args::RunArgs;
 pub(crate) use self::egress::rules as allow_rules;
 pub(crate) use self::progress::Watcher;
-use self::request::request_from;
+pub(crate) use self::report::{summary, to_json};
+pub(crate) use self::request::{Accepted, request_from};
+pub(crate) use self::tally::Tally;
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
@@ -73,15 +75,16 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     }
     if args.json {
         let was_applied = applied.as_ref().map(Result::is_ok);
-        terminal::write_json(&report::to_json(&finished, watcher.tally(), was_applied)?)?;
+        terminal::write_json(&to_json(&finished, watcher.tally(), was_applied)?)?;
     } else if let (Some(diff), None) = (&finished.diff, &output) {
         patch::print(diff)?;
     }
-    terminal::write_stderr(&report::summary(&finished, &watcher, applied.as_ref()));
+    terminal::write_stderr(&summary(&finished, &watcher, applied.as_ref()));
     Ok(code)
 }
 
-const HOST_WARNING: &str = "\
+/// Said before anything runs without a wall.
+pub(crate) const HOST_WARNING: &str = "\
 cofferdam: WARNING: --mode host puts no wall around the program.
 cofferdam: WARNING: it can read and change everything that you can, and it has your network.
 ";

@@ -165,6 +165,7 @@ fn refusal_words(event: &Event) -> String {
 
 fn stage_words(stage: &Stage) -> String {
     match stage {
+        Stage::Waiting => "waiting: earlier messages to this agent come first".to_owned(),
         Stage::Preparing(what) if what.is_empty() => "preparing the workspace".to_owned(),
         Stage::Preparing(what) => {
             format!("preparing the workspace: {}", sanitize::short_line(what, LINE_WIDTH))
