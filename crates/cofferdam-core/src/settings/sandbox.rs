@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{ContainerNetwork, Cpus, EngineAddress, MemorySize, OciRuntime, PidsLimit, RuntimeCommand};
 use crate::image::ImageReference;
 use crate::loopback::RewriteLoopback;
+use crate::policy::PathMappingMode;
 
 /// How sandboxes are made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,8 @@ pub struct SandboxSettings {
     pub apple: AppleSettings,
     /// Which variables with a loopback address are rewritten for containers with an open network.
     pub rewrite_loopback: RewriteLoopback,
+    /// Where agents see the folder that they work in.
+    pub path_mapping_mode: PathMappingMode,
 }
 
 /// Containers of a Docker engine. A limit that is not set is the policy's own.

@@ -107,7 +107,7 @@ fn policy_from(
         env: args.env.iter().map(|name| env_name(name, caller)).collect::<Result<_, _>>()?,
         mounts: mounts_from(args, mode, caller)?,
         mask: mask_from(&args.unmask)?,
-        path_mapping_mode: defaults.path_mapping_mode,
+        path_mapping_mode: settings.sandbox.path_mapping_mode,
         timeout_ms: timeout.map_or(defaults.timeout_ms, |t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
         grace_ms: defaults.grace_ms,
     })
@@ -126,7 +126,7 @@ fn container_from(
     mode: Mode,
     settings: &SandboxSettings,
 ) -> Result<ContainerPolicy, UsageError> {
-    let SandboxSettings { docker, apple, rewrite_loopback } = settings;
+    let SandboxSettings { docker, apple, rewrite_loopback, .. } = settings;
     let mut container = match mode {
         Mode::Host | Mode::Native if args.image.is_some() => {
             return Err(UsageError::new(
