@@ -26,7 +26,7 @@ fn said(adapter: &mut dyn Adapter, line: &Value) -> cofferdam_agent::Step {
 }
 
 fn method(line: &str) -> String {
-    let line: Value = serde_json::from_str(line).unwrap();
+    let line: Value = serde_json::from_str(line).expect("a line is JSON");
     line["method"].as_str().unwrap_or_default().to_owned()
 }
 
