@@ -63,6 +63,8 @@ async fn claim(store: &Store) -> anyhow::Result<AttemptRef> {
         agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
         policy: Policy::default(),
         retry: RetryPolicy::default(),
+        workspace: cofferdam_core::WorkspaceKind::Overlay,
+        conversation: None,
         claimable_by: None,
         replay_of: None,
     };

@@ -44,6 +44,8 @@ impl Create {
             id: SandboxId::of(&AttemptRef { run, number: 1 }),
             policy: Policy { limits_rule: LimitsRule::BestEffort, ..Policy::default() },
             workspace: Workspace::Overlay { layers: vec![self.repository.clone()] },
+            target: cofferdam_core::inside::WORKSPACE.into(),
+            kept: Vec::new(),
             companions: Vec::new(),
             read_only: Vec::new(),
             shown: Vec::new(),

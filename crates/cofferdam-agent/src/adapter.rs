@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use cofferdam_core::{
-    AgentReport, AgentSetup, AttemptRef, EventType, Login, MAX_EVENT_TEXT, MessageKind, Vendor,
+    AgentReport, AgentSetup, AttemptRef, EventType, KeptSession, Login, MAX_EVENT_TEXT, MessageKind, Vendor,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,6 +60,12 @@ pub trait Adapter {
         Vec::new()
     }
 
+    /// Whether the CLI ended because the session that it was to go on with is not there or damaged. Nothing was done
+    /// then, and it can be started again without one.
+    fn could_not_resume(&self) -> bool {
+        false
+    }
+
     /// What the CLI says of its last turn; `None` for a program that says no such thing.
     fn report(&self) -> Option<AgentReport> {
         None
@@ -92,9 +98,27 @@ pub struct Context<'a> {
     pub attempt: &'a AttemptRef,
     /// Whether it runs as the user 0.
     pub is_root: bool,
+    /// The conversation that goes on from run to run, if it is one.
+    pub session: Option<&'a KeptSession>,
 }
 
 impl Context<'_> {
+    /// The session that goes on.
+    pub(crate) fn resume(&self) -> Option<&str> {
+        self.session.and_then(|session| session.resume.as_deref())
+    }
+
+    /// A folder of the CLI's own that is kept, as a link to put in its place.
+    pub(crate) fn keep(&self, variable: &'static str, usual: &'static str, name: &'static str) -> Vec<Link> {
+        let link = |session: &KeptSession| Link {
+            variable,
+            usual,
+            name,
+            target: format!("{}/{}/{name}", session.folder, usual.trim_start_matches('.')),
+        };
+        self.session.map(link).into_iter().collect()
+    }
+
     /// The beginning of the CLI's command line.
     pub(crate) fn program(&self, usual: &str) -> Vec<String> {
         if self.program.is_empty() { vec![usual.to_owned()] } else { self.program.to_vec() }
@@ -125,6 +149,21 @@ pub struct Command {
     pub files: Vec<HomeFile>,
     /// Where its stdin comes from.
     pub stdin: Stdin,
+    /// What is linked into the CLI's folders before it starts.
+    pub links: Vec<Link>,
+}
+
+/// A folder of a CLI's that is somewhere else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The variable that says where the CLI's files are.
+    pub variable: &'static str,
+    /// Where they are without it, below the home.
+    pub usual: &'static str,
+    /// The folder among them.
+    pub name: &'static str,
+    /// Where it really is; made if it is not there.
+    pub target: String,
 }
 
 /// A file that a CLI looks for in a folder of its own.

@@ -30,7 +30,13 @@ impl Adapter for CommandAdapter {
     }
 
     fn command(&self, _context: &Context<'_>) -> Command {
-        Command { argv: self.argv.clone(), env: BTreeMap::new(), files: Vec::new(), stdin: Stdin::Null }
+        Command {
+            argv: self.argv.clone(),
+            env: BTreeMap::new(),
+            files: Vec::new(),
+            stdin: Stdin::Null,
+            links: Vec::new(),
+        }
     }
 
     fn parse(&mut self, stream: Stream, line: &[u8]) -> Step {
@@ -66,6 +72,7 @@ mod tests {
             working_directory: "/workspace",
             attempt: &AttemptRef { run: RunId::new(1, 1), number: 1 },
             is_root: false,
+            session: None,
         };
         let command = adapter(&["printf", "%s", "a b; $(c)"]).command(&context);
         assert_eq!(command.argv, ["printf", "%s", "a b; $(c)"]);

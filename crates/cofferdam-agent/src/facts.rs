@@ -11,6 +11,16 @@ pub(crate) fn session(id: &str, model: Option<&str>) -> Parsed {
     fact(EventType::AgentSession, json!({ "session_id": id, "model": model }))
 }
 
+/// `agent.session`: the CLI goes on with a session of an earlier run.
+pub(crate) fn resumed_session(id: &str, model: Option<&str>) -> Parsed {
+    fact(EventType::AgentSession, json!({ "session_id": id, "model": model, "resumed": true }))
+}
+
+/// `log`: the session of an earlier run is gone.
+pub(crate) fn not_resumed(id: &str, why: &str) -> Parsed {
+    log(&format!("session {id} cannot be resumed ({why}); a new one begins"))
+}
+
 /// `agent.message`: what the agent said.
 pub(crate) fn message(text: &str) -> Parsed {
     fact(EventType::AgentMessage, Value::Object(cut_text("text", text)))

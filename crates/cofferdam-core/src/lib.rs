@@ -51,8 +51,8 @@ pub use policy::{
     UnknownMode, UnknownNetwork, WORKER_PIDS, gateway, inside,
 };
 pub use protocol::{
-    AgentReport, FromWorker, Gateway, Job, LineError, Login, MAX_EVENT_TEXT, ToWorker, WorkerExited,
-    worker_line,
+    AgentReport, FromWorker, Gateway, Job, KeptSession, LineError, Login, MAX_EVENT_TEXT, ToWorker,
+    WorkerExited, worker_line,
 };
 pub use quantity::{
     LEAST_DISK_BYTES, LEAST_MEMORY_BYTES, LEAST_OUTPUT_BYTES, MOST_PIDS, parse_bytes, parse_count,
@@ -61,7 +61,10 @@ pub use quantity::{
 pub use redact::{REDACTED, RedactedStream, Redactor, SHORTEST_SECRET, Secrets};
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
-pub use run::{AgentSetup, IllegalTransition, PromptSetup, RunRequest, RunState, Source, Transition};
+pub use run::{
+    AgentSetup, Conversation, IllegalTransition, PromptSetup, RunRequest, RunState, SessionStart, Source,
+    Transition, WorkspaceKind,
+};
 pub use seal::{
     Breach, CapabilitySets, CgroupFact, InsideApart, InsideLimits, InsideNetwork, InsideSeal, MountFact,
     NamespaceFact, OutsideSeal, Seal, Tried,

@@ -30,6 +30,8 @@ pub mod inside {
     /// A folder that the mount table and the file modes leave writable and that only Landlock closes.
     /// A probe that can write here has measured that Landlock is not in force.
     pub const CANARY: &str = "/run/cofferdam/canary";
+    /// What an agent's CLI keeps of a conversation, from run to run.
+    pub const SESSION: &str = "/run/cofferdam/session";
     /// Where the broker's sockets are; see [`crate::gateway`].
     pub const EGRESS: &str = "/run/cofferdam/egress";
     /// Where the installation of the agent's CLI is, if it is not where it is on the host.
@@ -128,17 +130,6 @@ impl FromStr for Mode {
             _ => Err(UnknownMode(text.to_owned())),
         }
     }
-}
-
-/// Under which path a direct workspace appears inside.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PathMappingMode {
-    /// As [`inside::WORKSPACE`].
-    #[default]
-    Mapped,
-    /// Under the absolute path that it has on the host.
-    SamePath,
 }
 
 /// What the agent can reach.
@@ -251,6 +242,17 @@ pub struct Mount {
     pub access: MountAccess,
 }
 
+/// Where the agent sees the folder that it works in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathMappingMode {
+    /// At [`inside::WORKSPACE`].
+    #[default]
+    Mapped,
+    /// At the path where it is on the host.
+    SamePath,
+}
+
 /// What a container is made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -294,6 +296,9 @@ pub struct Policy {
     pub mounts: Vec<Mount>,
     /// Which files of the workspace are hidden.
     pub mask: Mask,
+    /// Where the agent sees the folder that it works in.
+    #[serde(default)]
+    pub path_mapping_mode: PathMappingMode,
     /// Wall clock of one attempt, from the start of its worker.
     pub timeout_ms: u64,
     /// How long an agent has between being asked to stop and being killed.
@@ -313,6 +318,7 @@ impl Default for Policy {
             env: Vec::new(),
             mounts: Vec::new(),
             mask: Mask::default(),
+            path_mapping_mode: PathMappingMode::default(),
             timeout_ms: 600_000,
             grace_ms: 1_500,
         }

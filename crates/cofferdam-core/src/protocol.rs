@@ -49,6 +49,9 @@ pub struct Job {
     /// The way to the broker, if there is one.
     #[serde(default)]
     pub gateway: Option<Gateway>,
+    /// The conversation that goes on from run to run, if it is one.
+    #[serde(default)]
+    pub session: Option<KeptSession>,
     /// The walls around the agent and all its children.
     pub walls: WallPlan,
     /// Paths that the probe tries to write, besides every mount point.
@@ -57,6 +60,15 @@ pub struct Job {
     pub output_bytes: u64,
     /// How long the agent has to end when its time is up.
     pub grace_ms: u64,
+}
+
+/// What an agent's CLI keeps of a conversation, in a folder that outlives the sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptSession {
+    /// The folder, as the worker sees it.
+    pub folder: String,
+    /// The session that goes on, as the CLI named it; a new one without it.
+    pub resume: Option<String>,
 }
 
 /// The way to the broker: sockets in a folder, which the worker puts on the loopback.

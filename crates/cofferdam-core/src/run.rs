@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::repo_url::RepoUrl;
 use crate::retry::RetryPolicy;
-use crate::settings::Provider;
+use crate::settings::{AgentName, Provider};
 
 /// Where the workspace comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +31,36 @@ pub enum Source {
         /// Branch, tag or commit; the remote's default branch without one.
         reference: Option<String>,
     },
+}
+
+/// What the agent's changes are made to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkspaceKind {
+    /// A layer or a copy of its own: the original stays as it is, and a diff is taken.
+    #[default]
+    Overlay,
+    /// The folder itself, which the agent owns and keeps from message to message. No diff is taken.
+    Direct,
+}
+
+/// The conversation that a run is one message of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    /// Whose it is. Messages to one agent are handled in the order in which they were accepted.
+    pub agent: AgentName,
+    /// Whether it goes on.
+    pub session: SessionStart,
+}
+
+/// Whether a conversation goes on or begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionStart {
+    /// With what was said before, if anything was.
+    Continue,
+    /// Without.
+    New,
 }
 
 /// A named setup of an agent.
@@ -119,8 +149,14 @@ pub struct RunRequest {
     pub id: RunId,
     /// Where the workspace comes from.
     pub source: Source,
+    /// What the agent's changes are made to.
+    #[serde(default)]
+    pub workspace: WorkspaceKind,
     /// What works on it.
     pub agent: AgentSetup,
+    /// The conversation that it is one message of, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
     /// What the sandbox enforces, for every attempt.
     pub policy: Policy,
     /// How often and when it is tried again.

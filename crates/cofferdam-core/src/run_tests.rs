@@ -81,3 +81,17 @@ fn every_state_reads_back_from_its_name() {
         assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
     }
 }
+
+#[test]
+fn a_request_from_before_conversations_works_on_a_layer() {
+    let text = r#"{"id": "run_00000000000000000000000001", "source": {"kind": "empty"},
+        "agent": {"provider": "command", "argv": ["true"]}, "claimable_by": null}"#;
+    let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
+    let mut policy = serde_json::to_value(Policy::default()).unwrap();
+    policy.as_object_mut().unwrap().remove("path_mapping_mode");
+    value["policy"] = policy;
+    value["retry"] = serde_json::to_value(RetryPolicy::default()).unwrap();
+    let request: RunRequest = serde_json::from_value(value).unwrap();
+    assert_eq!((request.workspace, request.conversation), (WorkspaceKind::Overlay, None));
+    assert_eq!(request.policy.path_mapping_mode, crate::policy::PathMappingMode::Mapped);
+}

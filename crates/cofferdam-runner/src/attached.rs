@@ -6,6 +6,7 @@ use std::time::Duration;
 use cofferdam_core::{ErrorClass, Event, Mode, Outcome, RunId, RunRequest, RunState, Seal};
 use tokio::sync::watch;
 
+use crate::artifacts::KeptReply;
 use crate::execute::{Attempt, Entry, ExecuteError, Retries, execute};
 use crate::node::{Node, now_ms};
 use crate::{redaction, slot};
@@ -20,6 +21,8 @@ pub enum Stage {
         /// How many there are.
         slots: u32,
     },
+    /// Earlier messages to the same agent come first, or somebody works in its folder.
+    InLine,
     /// The workspace is made; the text says what is going on (such as a fetch's progress).
     Preparing(String),
     /// The sandbox is made and its seal measured.
@@ -69,6 +72,8 @@ pub struct RunReport {
     pub diff: Option<PathBuf>,
     /// Everything the agent printed.
     pub transcript: Option<PathBuf>,
+    /// The answer to a message, and the files that come with it.
+    pub reply: Option<KeptReply>,
     /// What a person should know about the diff: files left out, a base that moved.
     pub warnings: Vec<String>,
     /// Changed files that somebody else changed meanwhile. Their part of the diff starts from what that
@@ -109,7 +114,7 @@ pub async fn run_attached(
     let run = request.id.clone();
     node.store.enqueue(&request, None, now_ms()).await?;
     loop {
-        let Some(claimed) = slot::wait_for_turn(node, &run, watch, cancel.clone()).await? else {
+        let Some(claimed) = slot::wait_for_turn(node, &request, watch, cancel.clone()).await? else {
             return report(node, &run).await;
         };
         let attempt = Attempt {
@@ -177,6 +182,7 @@ pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
         seal: record.seal,
         diff: last(crate::artifacts::DIFF),
         transcript: last(crate::artifacts::TRANSCRIPT),
+        reply: last(crate::artifacts::REPLY).as_deref().and_then(crate::artifacts::read_reply),
         warnings: summary.warnings,
         base_moved: summary.base_moved,
         has_redacted: summary.has_redacted,

@@ -30,6 +30,7 @@ impl Home {
             home.nodes(),
             home.brokers(),
             home.dead_letters(),
+            home.agents(),
         ];
         for folder in folders {
             make(&folder)?;
@@ -89,6 +90,12 @@ impl Home {
     #[must_use]
     pub fn brokers(&self) -> PathBuf {
         self.root.join("brokers")
+    }
+
+    /// A folder per agent with what it keeps of its conversation.
+    #[must_use]
+    pub fn agents(&self) -> PathBuf {
+        self.root.join("agents")
     }
 
     /// A lock and a wake socket per process that claims runs.

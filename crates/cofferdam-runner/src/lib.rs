@@ -5,7 +5,9 @@
 
 pub mod artifacts;
 mod attached;
+pub mod attachments;
 mod confined;
+mod conversation;
 pub mod dead_letters;
 mod dispatcher;
 mod egress;

@@ -1,9 +1,9 @@
-//! Waiting for a free slot.
+//! Waiting for one's turn: behind earlier messages to the same agent, or for a free slot.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use cofferdam_core::RunId;
+use cofferdam_core::{RunId, RunRequest, WorkspaceKind};
 use cofferdam_store::{Claimed, Slots};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -21,10 +21,11 @@ const ASK_EVERY: Duration = Duration::from_secs(2);
 /// Claims a run that belongs to this process, and waits until its turn has come. `None` if it was cancelled meanwhile.
 pub(crate) async fn wait_for_turn(
     node: &Node,
-    run: &RunId,
+    request: &RunRequest,
     watch: &mut (dyn FnMut(Progress) + Send),
     mut cancel: watch::Receiver<Cancel>,
 ) -> Result<Option<Claimed>, RunError> {
+    let run = &request.id;
     loop {
         // Another run that waits is a dispatcher's: here it would end with this terminal.
         let claimed = node.store.claim_run(run, &node.id, now_ms(), LEASE_MS, node.slots).await?;
@@ -35,16 +36,34 @@ pub(crate) async fn wait_for_turn(
             return Ok(None);
         }
         recovery::end_dead(node).await?;
-        match node.slots {
-            Slots::Unlimited => return Err(RunError::NotClaimable(run.clone())),
-            Slots::AtMost(slots) => tokio::select! {
-                looked = look_for_slot(node, run, slots, watch) => looked?,
-                Ok(_) = cancel.wait_for(|asked| *asked != Cancel::No) => {
-                    node.store.request_cancel(run, now_ms()).await?;
-                    return Ok(None);
-                }
-            },
+        let is_behind = request.workspace == WorkspaceKind::Direct && node.store.is_behind(run).await?;
+        let look = async {
+            match node.slots {
+                _ if is_behind => look_ahead(node, watch).await,
+                Slots::Unlimited if request.workspace == WorkspaceKind::Direct => {}
+                Slots::Unlimited => return Err(RunError::NotClaimable(run.clone())),
+                Slots::AtMost(slots) => look_for_slot(node, run, slots, watch).await?,
+            }
+            Ok(())
+        };
+        tokio::select! {
+            looked = look => looked?,
+            Ok(_) = cancel.wait_for(|asked| *asked != Cancel::No) => {
+                node.store.request_cancel(run, now_ms()).await?;
+                return Ok(None);
+            }
         }
+    }
+}
+
+/// Returns when whoever is ahead may have ended.
+async fn look_ahead(node: &Node, watch: &mut (dyn FnMut(Progress) + Send)) {
+    watch(Progress::Stage(Stage::InLine));
+    let mut wakes = node.wakes.clone();
+    wakes.mark_unchanged();
+    tokio::select! {
+        () = tokio::time::sleep(LOOK_EVERY) => {}
+        Ok(()) = wakes.changed() => {}
     }
 }
 

@@ -45,8 +45,13 @@ pub trait Backend: Send + Sync {
         true
     }
 
-    /// The folder inside that holds the workspace.
-    fn working_directory(&self, layers: &Layers) -> String;
+    /// The folder inside that holds the workspace, which was to be at `target`.
+    fn working_directory(&self, layers: &Layers, target: &Path) -> String;
+
+    /// Where a folder that the agent keeps is inside.
+    fn kept_path(&self, kept: &Kept) -> PathBuf {
+        kept.target.clone()
+    }
 
     /// Where a path of the host that was put into the sandbox is inside.
     fn shown_path(&self, shown: &Shown) -> PathBuf;
@@ -221,6 +226,31 @@ pub enum Workspace {
         /// On the host.
         path: PathBuf,
     },
+    /// A folder of the caller's that is written directly. It is neither given away nor removed: the agent is its owner.
+    Direct {
+        /// On the host, without symlinks.
+        path: PathBuf,
+        /// What of it is not shown.
+        covers: Vec<Cover>,
+    },
+}
+
+/// Something that is shown, read-only, in place of what a folder holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cover {
+    /// What is covered, from the workspace's root.
+    pub path: PathBuf,
+    /// What is shown instead, on the host: of the same kind.
+    pub with: PathBuf,
+}
+
+/// A folder that outlives the sandbox and that the agent writes. It belongs to whom the workspace belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// On the host, without symlinks.
+    pub source: PathBuf,
+    /// Inside.
+    pub target: PathBuf,
 }
 
 /// A sandbox that has left something on this machine.
@@ -289,6 +319,10 @@ pub struct SandboxSpec {
     pub policy: Policy,
     /// The repository.
     pub workspace: Workspace,
+    /// Where it is inside.
+    pub target: PathBuf,
+    /// Folders of the agent's that outlive the sandbox.
+    pub kept: Vec<Kept>,
     /// More folders that the repository's own git needs at the paths where they are on the host: the
     /// common git folder of a linked worktree. Written through an overlay, like the workspace.
     pub companions: Vec<Companion>,

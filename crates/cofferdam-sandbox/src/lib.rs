@@ -25,8 +25,9 @@ mod tail;
 mod trial;
 
 pub use backend::{
-    Attachment, Backend, Companion, CreateError, Finding, Layers, Listed, OpenError, Output, Process,
-    Refusal, Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder, ToolOutput, Workspace,
+    Attachment, Backend, Companion, Cover, CreateError, Finding, Kept, Layers, Listed, OpenError, Output,
+    Process, Refusal, Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder, ToolOutput,
+    Workspace,
 };
 pub use remove::remove_tree;
-pub use shim::{runtime_client_main, shim_main};
+pub use shim::{bytes_in, runtime_client_main, shim_main};

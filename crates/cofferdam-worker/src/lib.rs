@@ -21,6 +21,7 @@ mod host_lines;
 mod input;
 mod launch;
 mod lines;
+mod links;
 mod merge;
 mod orphaned;
 mod output;

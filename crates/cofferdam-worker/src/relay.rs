@@ -104,6 +104,11 @@ impl Relay {
         self.understood.adapter.abandon()
     }
 
+    /// Whether the agent ended because its session cannot be resumed.
+    pub(crate) fn could_not_resume(&self) -> bool {
+        self.understood.adapter.could_not_resume()
+    }
+
     /// What the agent says of its last turn.
     pub(crate) fn report(&self) -> Option<AgentReport> {
         self.understood.adapter.report()

@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use cofferdam_agent::{Adapter, Command, Context, ModelRoute, for_setup};
-use cofferdam_core::{AgentEnd, AgentReport, EventType, Job, ToWorker, WorkerExited, worker_line};
+use cofferdam_core::{
+    AgentEnd, AgentReport, EventType, Job, KeptSession, ToWorker, WorkerExited, worker_line,
+};
 use rustix::process::{Signal, getuid};
 use serde_json::{Value, json};
 
@@ -18,6 +20,7 @@ use crate::environment;
 use crate::gateway;
 use crate::home_files;
 use crate::input::Input;
+use crate::links;
 use crate::output::LineWriter;
 use crate::probe;
 use crate::reaper::Reaper;
@@ -45,6 +48,9 @@ pub(crate) struct Session {
     /// Messages that were passed on. A host that does not know whether one arrived sends it again.
     pub heard: BTreeSet<String>,
 }
+
+/// How an agent ended, and what it says of it.
+type Exited = (AgentEnd, Option<AgentReport>);
 
 /// What a wait ended with.
 enum Next {
@@ -78,20 +84,14 @@ impl Session {
         self.output.flush()
     }
 
-    fn do_job(&mut self) -> io::Result<(AgentEnd, Option<AgentReport>)> {
+    fn do_job(&mut self) -> io::Result<Exited> {
         let Some(job) = self.await_job()? else { return Ok((AgentEnd::Cancelled, None)) };
         let gateway_url = match job.gateway.as_ref().map(gateway::open).transpose() {
             Ok(opened) => opened.map(|opened| format!("http://127.0.0.1:{}", opened.port)),
             Err(error) => return self.not_started(format!("failed to open the gateway: {error}")),
         };
         let context = context(&job, gateway_url.as_deref());
-        let adapter = for_setup(&job.agent);
-        let mut command = adapter.command(&context);
-        if let (Some(setup), Some(url)) = (&job.gateway, &gateway_url) {
-            let mut env = environment::of_gateway(&job, setup, url);
-            env.append(&mut command.env);
-            command.env = env;
-        }
+        let (adapter, command) = prepare(&job, &context);
         match probe::measure(&self.options.binary, &job, &command.env, &self.reaper) {
             Ok(seal) => self.output.emit(worker_line::SEAL, &seal)?,
             Err(error) => return self.not_started(format!("probe failed: {error}")),
@@ -99,10 +99,21 @@ impl Session {
         if !self.await_start(&job)? {
             return Ok((AgentEnd::Cancelled, None));
         }
-        self.run_agent(&job, adapter, command, &context)
+        if let Err(error) = links::place(&command.links, &job.env) {
+            self.log(&format!("what is said will not be remembered: {error}"))?;
+        }
+        let (exited, could_not_resume) = self.run_agent(&job, adapter, command, &context)?;
+        if !could_not_resume {
+            return Ok(exited);
+        }
+        self.log("the session cannot be resumed; a new one begins")?;
+        let session = job.session.as_ref().map(|kept| KeptSession { resume: None, ..kept.clone() });
+        let afresh = Context { session: session.as_ref(), ..context };
+        let (adapter, command) = prepare(&job, &afresh);
+        self.run_agent(&job, adapter, command, &afresh).map(|(exited, _)| exited)
     }
 
-    fn not_started(&mut self, reason: String) -> io::Result<(AgentEnd, Option<AgentReport>)> {
+    fn not_started(&mut self, reason: String) -> io::Result<Exited> {
         self.log(&reason)?;
         self.sweep(None)?;
         Ok((AgentEnd::NotStarted { reason }, None))
@@ -136,16 +147,17 @@ impl Session {
         }
     }
 
+    /// Runs the agent to its end. The last says that it ended because its session cannot be resumed.
     fn run_agent(
         &mut self,
         job: &Job,
         adapter: Box<dyn Adapter + Send>,
         command: Command,
         context: &Context<'_>,
-    ) -> io::Result<(AgentEnd, Option<AgentReport>)> {
+    ) -> io::Result<(Exited, bool)> {
         if let Err(error) = home_files::write(&command.files, &job.env) {
             self.sweep(None)?;
-            return Ok((AgentEnd::NotStarted { reason: error.to_string() }, None));
+            return Ok(((AgentEnd::NotStarted { reason: error.to_string() }, None), false));
         }
         let argv0 = command.argv.first().cloned();
         let binary = self.options.binary.clone();
@@ -154,7 +166,7 @@ impl Session {
             Ok(agent) => agent,
             Err(error) => {
                 self.sweep(None)?;
-                return Ok((AgentEnd::NotStarted { reason: error.to_string() }, None));
+                return Ok(((AgentEnd::NotStarted { reason: error.to_string() }, None), false));
             }
         };
         let started = json!({ "argv0": argv0, "pid": agent.pid.as_raw_pid() });
@@ -168,9 +180,11 @@ impl Session {
 
         self.refuse_the_rest(&mut agent)?;
         let report = agent.relay.report();
+        // One that was ended is not started again.
+        let could_not_resume = agent.ended_for.is_none() && agent.relay.could_not_resume();
         let exited = WorkerExited { end: agent.end(), report };
         self.output.emit(EventType::AgentFinished.as_str(), &finished(&exited))?;
-        Ok((exited.end, exited.report))
+        Ok(((exited.end, exited.report), could_not_resume))
     }
 
     /// Until the agent has ended or has to be killed.
@@ -357,6 +371,18 @@ impl Session {
     }
 }
 
+/// The adapter, and how its CLI is started.
+fn prepare(job: &Job, context: &Context<'_>) -> (Box<dyn Adapter + Send>, Command) {
+    let adapter = for_setup(&job.agent);
+    let mut command = adapter.command(context);
+    if let (Some(setup), Some(route)) = (&job.gateway, &context.model_route) {
+        let mut env = environment::of_gateway(job, setup, route.gateway_url);
+        env.append(&mut command.env);
+        command.env = env;
+    }
+    (adapter, command)
+}
+
 fn context<'a>(job: &'a Job, gateway_url: Option<&'a str>) -> Context<'a> {
     let route = job.gateway.as_ref().zip(gateway_url).map(|(setup, gateway_url)| ModelRoute {
         gateway_url,
@@ -370,6 +396,7 @@ fn context<'a>(job: &'a Job, gateway_url: Option<&'a str>) -> Context<'a> {
         working_directory: &job.working_directory,
         attempt: &job.attempt,
         is_root: getuid().is_root(),
+        session: job.session.as_ref(),
     }
 }
 

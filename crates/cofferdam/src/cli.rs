@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::dead_letter::DeadLetterCommand;
 use crate::commands::demo::DemoArgs;
+use crate::commands::message::MessageArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsCommand;
 use crate::commands::sandbox::SandboxCommand;
@@ -24,6 +25,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Message(MessageArgs),
     /// Look at runs, cancel and remove them
     #[command(subcommand)]
     Runs(RunsCommand),

@@ -57,6 +57,8 @@ impl Queue {
             agent: AgentSetup::Command { argv: vec!["sh".into(), "-c".into(), marks.script(body)] },
             policy,
             retry: RetryPolicy::default(),
+            workspace: cofferdam_core::WorkspaceKind::Overlay,
+            conversation: None,
             claimable_by: None,
             replay_of: None,
         };

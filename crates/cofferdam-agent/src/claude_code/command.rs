@@ -29,7 +29,9 @@ pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
     argv.extend(setup.system_prompt.as_ref().map(|text| format!("--append-system-prompt={text}")));
     argv.extend(setup.max_turns.map(|turns| format!("--max-turns={turns}")));
     let files = context.model_route.as_ref().map(login::files).unwrap_or_default();
-    Command { argv, env: env(context), files, stdin: Stdin::Lines }
+    argv.extend(context.resume().map(|session| format!("--resume={session}")));
+    let links = context.keep("CLAUDE_CONFIG_DIR", ".claude", "projects");
+    Command { argv, env: env(context), files, stdin: Stdin::Lines, links }
 }
 
 fn env(context: &Context<'_>) -> BTreeMap<String, String> {

@@ -22,12 +22,22 @@ pub(crate) struct ClaudeCode {
     setup: PromptSetup,
     messages: Messages,
     session_id: Option<String>,
+    /// The session that is to go on.
+    resume: Option<String>,
+    could_not_resume: bool,
     report: Option<AgentReport>,
 }
 
 impl ClaudeCode {
     pub(crate) fn new(setup: PromptSetup) -> Self {
-        Self { setup, messages: Messages::default(), session_id: None, report: None }
+        Self {
+            setup,
+            messages: Messages::default(),
+            session_id: None,
+            resume: None,
+            could_not_resume: false,
+            report: None,
+        }
     }
 }
 
@@ -53,6 +63,7 @@ impl Adapter for ClaudeCode {
     }
 
     fn begin(&mut self, context: &Context<'_>) -> Step {
+        self.resume = context.resume().map(str::to_owned);
         self.messages.begin(context.attempt, &self.setup.prompt)
     }
 
@@ -70,6 +81,10 @@ impl Adapter for ClaudeCode {
 
     fn abandon(&mut self) -> Vec<Receipt> {
         self.messages.abandon()
+    }
+
+    fn could_not_resume(&self) -> bool {
+        self.could_not_resume
     }
 
     fn report(&self) -> Option<AgentReport> {

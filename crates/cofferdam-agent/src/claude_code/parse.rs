@@ -38,7 +38,11 @@ impl ClaudeCode {
                     return Step::default();
                 }
                 self.session_id = Some(id.to_owned());
-                Step::fact(facts::session(id, line["model"].as_str()))
+                let model = line["model"].as_str();
+                Step::fact(match self.resume.as_deref() == Some(id) {
+                    true => facts::resumed_session(id, model),
+                    false => facts::session(id, model),
+                })
             }
             // A count that runs while the model thinks; the thought itself follows.
             "thinking_tokens" => Step::default(),
@@ -48,6 +52,9 @@ impl ClaudeCode {
 
     fn result(&mut self, line: &Value) -> Step {
         self.report = Some(report_of(line));
+        // A session that is found begins with an `init`, whatever becomes of its turn.
+        self.could_not_resume =
+            self.resume.is_some() && self.session_id.is_none() && line["is_error"] == true;
         let mut step = self.messages.turn_over();
         step.facts.push(usage(line));
         step

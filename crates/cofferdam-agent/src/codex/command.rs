@@ -38,7 +38,8 @@ pub(super) fn command(context: &Context<'_>) -> Command {
     for setting in settings {
         argv.extend(["-c".to_owned(), setting]);
     }
-    Command { argv, env, files, stdin: Stdin::Lines }
+    let links = context.keep("CODEX_HOME", ".codex", "sessions");
+    Command { argv, env, files, stdin: Stdin::Lines, links }
 }
 
 /// A provider of our own: the built-in one would try WebSockets first, for six seconds.

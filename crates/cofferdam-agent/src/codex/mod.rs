@@ -22,6 +22,8 @@ use turns::Turns;
 pub(crate) struct Codex {
     setup: PromptSetup,
     working_directory: String,
+    /// The thread that is to go on.
+    resume: Option<String>,
     turns: Turns,
     /// What the agent said last in this turn.
     last_message: String,
@@ -33,6 +35,7 @@ impl Codex {
         Self {
             setup,
             working_directory: String::new(),
+            resume: None,
             turns: Turns::default(),
             last_message: String::new(),
             report: None,
@@ -63,6 +66,7 @@ impl Adapter for Codex {
 
     fn begin(&mut self, context: &Context<'_>) -> Step {
         context.working_directory.clone_into(&mut self.working_directory);
+        self.resume = context.resume().map(str::to_owned);
         let mut step = self.turns.begin();
         if self.setup.max_turns.is_some() {
             step.facts.push(facts::log("Codex counts no turns: the limit on turns is not in force"));

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::Codex;
 use super::items;
 use super::turns::Call;
-use crate::adapter::{Step, Stream};
+use crate::adapter::{Parsed, Step, Stream};
 use crate::facts;
-use crate::json_lines::{error_sentence, not_served, object, report, text_at};
+use crate::json_lines::{error_sentence, not_served, notification, object, report, text_at};
 
 /// Notifications that say nothing which another line does not say as a whole.
 const PROGRESS: [&str; 8] = [
@@ -48,13 +48,19 @@ impl Codex {
         match (call, error) {
             (Call::Initialize, None) => {
                 let params = self.thread_params();
-                self.turns.start_thread(params)
+                let mut step = match &self.resume {
+                    Some(thread) => self.turns.resume_thread(thread, params),
+                    None => self.turns.start_thread(params),
+                };
+                step.lines.insert(0, notification("initialized", json!({})));
+                step
             }
-            (Call::StartThread, None) => {
-                let thread = text_at(line, "/result/thread/id");
-                let mut step = self.turns.thread_started(thread, &self.setup.prompt);
-                let model = line.pointer("/result/model").and_then(Value::as_str);
-                step.facts.push(facts::session(thread, model));
+            (Call::StartThread, None) => self.thread_started(line, facts::session),
+            (Call::ResumeThread, None) => self.thread_started(line, facts::resumed_session),
+            (Call::ResumeThread, Some(error)) => {
+                let mut step = self.turns.start_thread(self.thread_params());
+                let thread = self.resume.take().unwrap_or_default();
+                step.facts.push(facts::not_resumed(&thread, &error));
                 step
             }
             (Call::Initialize | Call::StartThread, Some(error)) => {
@@ -70,6 +76,13 @@ impl Codex {
             (Call::Steer(id), Some(_)) => self.turns.steer_failed(&id),
             (Call::Interrupt(message), error) => self.turns.interrupted(message, error.is_none()),
         }
+    }
+
+    fn thread_started(&mut self, line: &Value, fact: fn(&str, Option<&str>) -> Parsed) -> Step {
+        let thread = text_at(line, "/result/thread/id");
+        let mut step = self.turns.thread_started(thread, &self.setup.prompt);
+        step.facts.push(fact(thread, line.pointer("/result/model").and_then(Value::as_str)));
+        step
     }
 
     fn thread_params(&self) -> Value {

@@ -6,7 +6,7 @@ use cofferdam_core::MessageKind;
 use serde_json::{Value, json};
 
 use crate::adapter::{Message, Receipt, Step};
-use crate::json_lines::{notification, request};
+use crate::json_lines::request;
 
 #[derive(Default)]
 pub(super) struct Turns {
@@ -26,6 +26,7 @@ pub(super) struct Turns {
 pub(super) enum Call {
     Initialize,
     StartThread,
+    ResumeThread,
     /// A turn, begun with the text of this id.
     StartTurn(String),
     /// A text for the turn that runs, of this id.
@@ -49,9 +50,12 @@ impl Turns {
     }
 
     pub(super) fn start_thread(&mut self, params: Value) -> Step {
-        let mut step = self.call(Call::StartThread, "thread/start", params);
-        step.lines.insert(0, notification("initialized", json!({})));
-        step
+        self.call(Call::StartThread, "thread/start", params)
+    }
+
+    pub(super) fn resume_thread(&mut self, thread: &str, mut params: Value) -> Step {
+        params["threadId"] = json!(thread);
+        self.call(Call::ResumeThread, "thread/resume", params)
     }
 
     pub(super) fn thread_started(&mut self, thread: &str, prompt: &str) -> Step {
@@ -159,7 +163,11 @@ impl Turns {
     pub(super) fn abandon(&mut self) -> Vec<Receipt> {
         let interrupts = std::mem::take(&mut self.calls).into_values().filter_map(|call| match call {
             Call::Interrupt(message) => Some(message),
-            Call::Initialize | Call::StartThread | Call::StartTurn(_) | Call::Steer(_) => None,
+            Call::Initialize
+            | Call::StartThread
+            | Call::ResumeThread
+            | Call::StartTurn(_)
+            | Call::Steer(_) => None,
         });
         let handed_over = self.handed_over.drain(..).map(|(_, said)| said);
         let said = handed_over.chain(self.waiting.drain(..)).filter_map(|said| said.message);

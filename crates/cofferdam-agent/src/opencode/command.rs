@@ -20,9 +20,13 @@ pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
         ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
         ("OPENCODE_DISABLE_SHARE", "1"),
     ];
-    let env: BTreeMap<String, String> =
+    let mut env: BTreeMap<String, String> =
         env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Command { argv, env, files: Vec::new(), stdin: Stdin::Lines }
+    // Of all that the CLI keeps, the conversation alone: its login is beside it.
+    if let Some(session) = context.session {
+        env.insert("OPENCODE_DB".to_owned(), format!("{}/opencode.db", session.folder));
+    }
+    Command { argv, env, files: Vec::new(), stdin: Stdin::Lines, links: Vec::new() }
 }
 
 fn config(setup: &PromptSetup, route: Option<&ModelRoute<'_>>) -> Value {

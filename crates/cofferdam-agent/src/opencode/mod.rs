@@ -23,6 +23,8 @@ use turns::Turns;
 pub(crate) struct OpenCode {
     setup: PromptSetup,
     working_directory: String,
+    /// The session that is to go on.
+    resume: Option<String>,
     turns: Turns,
     chunks: Chunks,
     tools: Tools,
@@ -38,6 +40,7 @@ impl OpenCode {
         Self {
             setup,
             working_directory: String::new(),
+            resume: None,
             turns: Turns::default(),
             chunks: Chunks::default(),
             tools: Tools::default(),
@@ -72,6 +75,7 @@ impl Adapter for OpenCode {
 
     fn begin(&mut self, context: &Context<'_>) -> Step {
         context.working_directory.clone_into(&mut self.working_directory);
+        self.resume = context.resume().map(str::to_owned);
         let mut step = self.turns.begin();
         if self.setup.max_turns.is_some() {
             step.facts

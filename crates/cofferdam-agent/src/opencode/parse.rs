@@ -68,7 +68,22 @@ impl OpenCode {
                 self.report = Some(report(false, text_at(line, "/error/message")));
                 self.turns.give_up()
             }
-            Call::Initialize => self.turns.new_session(&self.working_directory),
+            Call::Initialize => match &self.resume {
+                Some(session) => self.turns.resume_session(session, &self.working_directory),
+                None => self.turns.new_session(&self.working_directory),
+            },
+            Call::ResumeSession => {
+                let session = self.resume.take().unwrap_or_default();
+                if let Some(error) = error {
+                    let mut step = self.turns.new_session(&self.working_directory);
+                    step.facts.push(facts::not_resumed(&session, text_at(error, "/message")));
+                    return step;
+                }
+                // Its system prompt is part of what was said.
+                let mut step = self.turns.first_turn(&session, None, &self.setup.prompt);
+                step.facts.push(facts::resumed_session(&session, model_of(&line["result"])));
+                step
+            }
             Call::NewSession => {
                 let (session, setup) = (text_at(line, "/result/sessionId"), &self.setup);
                 let mut step = self.turns.first_turn(session, setup.system_prompt.as_deref(), &setup.prompt);

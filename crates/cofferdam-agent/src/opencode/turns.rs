@@ -25,6 +25,7 @@ pub(super) struct Turns {
 pub(super) enum Call {
     Initialize,
     NewSession,
+    ResumeSession,
     Prompt,
 }
 
@@ -36,6 +37,11 @@ impl Turns {
     pub(super) fn new_session(&mut self, working_directory: &str) -> Step {
         let params = json!({ "cwd": working_directory, "mcpServers": [] });
         self.call(Call::NewSession, "session/new", params)
+    }
+
+    pub(super) fn resume_session(&mut self, session: &str, working_directory: &str) -> Step {
+        let params = json!({ "sessionId": session, "cwd": working_directory, "mcpServers": [] });
+        self.call(Call::ResumeSession, "session/resume", params)
     }
 
     /// The first turn. OpenCode's protocol has no place for a system prompt, so it comes before the task.

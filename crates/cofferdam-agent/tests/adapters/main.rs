@@ -3,5 +3,6 @@
 mod any_bytes;
 mod commands;
 mod logins;
+mod sessions;
 mod support;
 mod transcripts;

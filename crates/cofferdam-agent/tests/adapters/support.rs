@@ -42,6 +42,7 @@ pub(crate) fn context(attempt: &AttemptRef, vendor: Vendor) -> Context<'_> {
         working_directory: "/workspace",
         attempt,
         is_root: false,
+        session: None,
     }
 }
 

@@ -66,7 +66,8 @@ fn each_key_takes_a_good_value_and_prints_it() {
             "runtime_command": "/usr/bin/podman", "image": "localhost/x", "network": "agents", "memory": "1g",
             "cpus": "2", "pids_limit": 1
         },
-        "rewrite_loopback": ["API_URL"]
+        "rewrite_loopback": ["API_URL"],
+        "path_mapping_mode": "same-path"
     });
     let printed = serde_json::to_value(read(written.clone()).unwrap()).unwrap();
     for (key, value) in written.as_object().unwrap() {

@@ -11,7 +11,7 @@ use cofferdam_core::{EventType, NewEvent, Policy, Redactor, SandboxId};
 use cofferdam_sandbox::{Backend, CreateError, OpenError, Sandbox, Tool, ToolAccess, ToolFolder};
 use cofferdam_store::{Claimed, Left, NewArtifact, failpoint};
 use rustix::fs::{Mode, OFlags};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::job::{CollectJob, Collected, Written};
@@ -58,90 +58,101 @@ pub enum KeepError {
 
 /// What was kept.
 pub(crate) struct Kept {
-    collected: Collected,
-    has_redacted: bool,
-    artifacts: Vec<NewArtifact>,
+    /// What is said of it.
+    pub(super) summary: Value,
+    pub(super) artifacts: Vec<NewArtifact>,
 }
 
 impl Kept {
     /// What is recorded of it, together with the attempt's end.
     pub(crate) fn left(self, now_ms: u64) -> Left {
-        Left { events: vec![self.event(now_ms)], artifacts: self.artifacts, letter: None }
+        let event = NewEvent::new(now_ms, EventType::Log, self.summary);
+        Left { events: vec![event], artifacts: self.artifacts, letter: None }
     }
+}
 
-    fn event(&self, now_ms: u64) -> NewEvent {
-        let Collected { changed, left_out, base_moved, ignored_count, patch_bytes, .. } = &self.collected;
-        let text = match self.collected.changed_count {
-            0 => "nothing was changed".to_owned(),
-            1 => "1 file was changed".to_owned(),
-            count => format!("{count} files were changed"),
-        };
-        let data = json!({
-            "text": text,
-            "changed": changed.iter().take(100).collect::<Vec<_>>(),
-            "changed_count": self.collected.changed_count,
-            "left_out": left_out.iter().take(NAMED).collect::<Vec<_>>(),
-            "left_out_count": self.collected.left_out_count,
-            "base_moved": base_moved.iter().take(NAMED).collect::<Vec<_>>(),
-            "base_moved_count": self.collected.base_moved_count,
-            "ignored_count": ignored_count,
-            "patch_bytes": patch_bytes,
-            "redacted": self.has_redacted,
-        });
-        NewEvent::new(now_ms, EventType::Log, data)
-    }
+/// What is said of a diff.
+fn summary_of(collected: &Collected, has_redacted: bool) -> Value {
+    let Collected { changed, left_out, base_moved, ignored_count, patch_bytes, .. } = collected;
+    let text = match collected.changed_count {
+        0 => "nothing was changed".to_owned(),
+        1 => "1 file was changed".to_owned(),
+        count => format!("{count} files were changed"),
+    };
+    json!({
+        "text": text,
+        "changed": changed.iter().take(100).collect::<Vec<_>>(),
+        "changed_count": collected.changed_count,
+        "left_out": left_out.iter().take(NAMED).collect::<Vec<_>>(),
+        "left_out_count": collected.left_out_count,
+        "base_moved": base_moved.iter().take(NAMED).collect::<Vec<_>>(),
+        "base_moved_count": collected.base_moved_count,
+        "ignored_count": ignored_count,
+        "patch_bytes": patch_bytes,
+        "redacted": has_redacted,
+    })
 }
 
 /// What people are told of a diff that had a secret in it.
 const REDACTED_DIFF: &str =
     "the diff had secrets in it, which were taken out: as it is, it cannot be applied";
 
-/// Collects and keeps everything. Doing it again, after a crash, gives the same.
-pub(crate) async fn keep(
-    node: &Node,
-    claimed: &Claimed,
-    redactor: &Redactor,
-    backend: &dyn Backend,
-    sandbox: &dyn Sandbox,
-    handover: &Handover,
-) -> Result<Kept, KeepError> {
-    let attempt = &claimed.attempt;
-    let folder = node.home.runs().join(attempt.run.to_string()).join(attempt.number.to_string());
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+/// An attempt whose agent has ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Attended<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) claimed: &'a Claimed,
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) sandbox: &'a dyn Sandbox,
+    pub(crate) handover: &'a Handover,
+}
 
-    let transcript = folder.join("transcript.log");
-    transcript::write(sandbox.output().await?, &transcript, redactor).await?;
-    failpoint("runner.transcript");
-
-    // Asked before anything is done to it. If nothing was written, no sandbox has to be made for collecting it.
-    let untouched = sandbox.is_as_handed_over();
-    open_to_owner(sandbox.layers().written())?;
-    let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()))?;
-    let git = find_git((node.env)("PATH").as_deref());
-    let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
-    let diff = folder.join("diff.patch");
-    let (collected, has_redacted) = if untouched {
-        File::create(&diff)?;
-        (Collected::default(), false)
-    } else {
-        run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
-        take_answer(&scratch, &diff, redactor)?
-    };
-    failpoint("runner.diff");
-    let summary = folder.join("summary.json");
-    let mut warnings = warnings_of(&collected, &handover.warnings);
-    if has_redacted {
-        warnings.push(REDACTED_DIFF.to_owned());
+impl Attended<'_> {
+    /// Makes the folder of what the attempt leaves, and keeps in it what the agent printed.
+    pub(super) async fn keep_transcript(&self) -> Result<(PathBuf, PathBuf), KeepError> {
+        let attempt = &self.claimed.attempt;
+        let folder = self.node.home.runs().join(attempt.run.to_string()).join(attempt.number.to_string());
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let transcript = folder.join("transcript.log");
+        transcript::write(self.sandbox.output().await?, &transcript, self.redactor).await?;
+        failpoint("runner.transcript");
+        Ok((folder, transcript))
     }
-    warnings.iter_mut().for_each(|warning| redactor.string(warning));
-    let content = json!({ "collected": collected, "redacted": has_redacted, "warnings": warnings });
-    fs::write(&summary, content.to_string())?;
-    failpoint("runner.summary");
 
-    let files = [(TRANSCRIPT, transcript), (DIFF, diff), (SUMMARY, summary)];
-    let kept = tokio::task::spawn_blocking(move || make_durable(&folder, files));
-    let artifacts = kept.await.unwrap_or_else(|panic| Err(io::Error::other(panic)))?;
-    Ok(Kept { collected, has_redacted, artifacts })
+    /// Collects and keeps everything. Doing it again, after a crash, gives the same.
+    pub(crate) async fn keep(self, backend: &dyn Backend) -> Result<Kept, KeepError> {
+        let Self { node, claimed, redactor, sandbox, handover } = self;
+        let (folder, transcript) = self.keep_transcript().await?;
+        // Asked before anything is done to it. If nothing was written, no sandbox has to be made for collecting it.
+        let untouched = sandbox.is_as_handed_over();
+        open_to_owner(sandbox.layers().written())?;
+        let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()))?;
+        let git = find_git((node.env)("PATH").as_deref());
+        let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
+        let diff = folder.join("diff.patch");
+        let (collected, has_redacted) = if untouched {
+            File::create(&diff)?;
+            (Collected::default(), false)
+        } else {
+            run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
+            take_answer(&scratch, &diff, redactor)?
+        };
+        failpoint("runner.diff");
+        let summary = folder.join("summary.json");
+        let mut warnings = warnings_of(&collected, &handover.warnings);
+        if has_redacted {
+            warnings.push(REDACTED_DIFF.to_owned());
+        }
+        warnings.iter_mut().for_each(|warning| redactor.string(warning));
+        let content = json!({ "collected": collected, "redacted": has_redacted, "warnings": warnings });
+        fs::write(&summary, content.to_string())?;
+        failpoint("runner.summary");
+
+        let files = [(TRANSCRIPT, transcript), (DIFF, diff), (SUMMARY, summary)];
+        let files = files.map(|(name, path)| (name.to_owned(), path)).into();
+        let artifacts = make_durable(folder, files).await?;
+        Ok(Kept { summary: summary_of(&collected, has_redacted), artifacts })
+    }
 }
 
 /// What a person should know about a diff.
@@ -157,8 +168,8 @@ pub(crate) struct Summary {
 #[must_use]
 pub(crate) fn read_summary(summary: Option<&Path>) -> Summary {
     let content = summary.and_then(|path| fs::read(path).ok()).unwrap_or_default();
-    let content: serde_json::Value = serde_json::from_slice(&content).unwrap_or_default();
-    let texts = |value: &serde_json::Value| serde_json::from_value(value.clone()).unwrap_or_default();
+    let content: Value = serde_json::from_slice(&content).unwrap_or_default();
+    let texts = |value: &Value| serde_json::from_value(value.clone()).unwrap_or_default();
     Summary {
         warnings: texts(&content["warnings"]),
         base_moved: texts(&content["collected"]["base_moved"]),
@@ -314,7 +325,15 @@ fn take_answer(scratch: &Path, diff: &Path, redactor: &Redactor) -> Result<(Coll
 
 /// Puts the files on the disk for good, all at once, since each alone costs as much as all together. Only then
 /// may a record say that they are there.
-fn make_durable(folder: &Path, files: [(&'static str, PathBuf); 3]) -> io::Result<Vec<NewArtifact>> {
+pub(super) async fn make_durable(
+    folder: PathBuf,
+    files: Vec<(String, PathBuf)>,
+) -> io::Result<Vec<NewArtifact>> {
+    let made = tokio::task::spawn_blocking(move || sync_all(&folder, files));
+    made.await.unwrap_or_else(|panic| Err(io::Error::other(panic)))
+}
+
+fn sync_all(folder: &Path, files: Vec<(String, PathBuf)>) -> io::Result<Vec<NewArtifact>> {
     let sync = |path: &Path| File::open(path)?.sync_all();
     std::thread::scope(|scope| {
         let syncing: Vec<_> = files.iter().map(|(_, path)| scope.spawn(move || sync(path))).collect();
@@ -324,9 +343,9 @@ fn make_durable(folder: &Path, files: [(&'static str, PathBuf); 3]) -> io::Resul
             .try_for_each(|one| one.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))?;
         folder_synced
     })?;
-    let artifact = |(name, path): (&str, PathBuf)| {
+    let artifact = |(name, path): (String, PathBuf)| {
         let (bytes, sha256) = fingerprint(&path)?;
-        Ok(NewArtifact { name: name.to_owned(), path, bytes, sha256 })
+        Ok(NewArtifact { name, path, bytes, sha256 })
     };
     files.into_iter().map(artifact).collect()
 }

@@ -15,10 +15,13 @@ mod keep;
 mod layers;
 mod patch;
 mod redact_patch;
+mod reply;
 mod transcript;
 
 pub use apply::{Applied, ApplyError, apply};
 pub use collect::{CollectError, collect, collector_main};
 pub use job::{Change, ChangedPath, CollectJob, Collected, Written};
+pub(crate) use keep::{Attended, read_summary};
 pub use keep::{DIFF, KeepError, SUMMARY, TRANSCRIPT, find_git};
-pub(crate) use keep::{keep, read_summary};
+pub(crate) use reply::read_reply;
+pub use reply::{KeptReply, REPLY};

@@ -4,8 +4,10 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use cofferdam_broker::GitCredential;
-use cofferdam_core::{EventType, FailureClass, NewEvent, Outcome, SandboxId, Source, inside};
-use cofferdam_sandbox::{Backend, CreateError, Layers, OpenError, Sandbox, SandboxSpec, Shown};
+use cofferdam_core::{
+    EventType, FailureClass, NewEvent, Outcome, RunRequest, SandboxId, Source, WorkspaceKind, inside,
+};
+use cofferdam_sandbox::{Backend, CreateError, Layers, OpenError, Sandbox, SandboxSpec, Shown, Workspace};
 use cofferdam_store::{Claimed, failpoint};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -13,6 +15,7 @@ use tokio::sync::mpsc;
 use super::way_out::{Program, find_program, find_way_out, open_way_out};
 use super::{Attempt, Entry, Stop};
 use crate::attached::{Cancel, Stage};
+use crate::conversation::Memory;
 use crate::egress::Granted;
 use crate::node::{Node, now_ms};
 use crate::workspace::{self, Handover, Layering, Prepared};
@@ -25,6 +28,8 @@ pub(super) struct Begun {
     pub(super) program: Option<Program>,
     /// Its way out, if it has one.
     pub(super) way_out: Option<Granted>,
+    /// What it keeps of its conversation, if it has one.
+    pub(super) memory: Option<Memory>,
 }
 
 /// Makes the sandbox, or opens the one that the attempt has already.
@@ -35,7 +40,8 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
         return Ok(begun);
     }
     let program = find_program(attempt.node, &attempt.claimed.request)?;
-    let layering = layering(&attempt.claimed.request.source, &**backend);
+    check_folder(attempt.node, &attempt.claimed.request)?;
+    let layering = layering(&attempt.claimed.request, &**backend);
     let policy = attempt.claimed.request.policy.clone();
     // An engine takes its time to say what it can do; the workspace is prepared meanwhile.
     let (prepared, valid) = tokio::join!(prepare(attempt, layering), backend.validate(&policy));
@@ -43,26 +49,61 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     let prepared = prepared?;
     failpoint("runner.prepared");
     attempt.stage(Stage::Sealing);
-    let (prepared, made) = make(attempt, &**backend, prepared, program.as_ref()).await?;
+    let memory = open_memory(attempt, &prepared)?;
+    let (prepared, made) = make(attempt, &**backend, prepared, program.as_ref(), memory.as_ref()).await?;
     let Made { spec, sandbox, way_out } = made;
     failpoint("runner.sandbox_created");
     let data = json!({
         "sandbox_id": spec.id,
         "mode": spec.policy.mode,
-        "workspace": match sandbox.layers() {
-            Layers::Overlay { .. } => "overlay",
-            Layers::Folder { .. } => "folder",
+        "workspace": match (&spec.workspace, sandbox.layers()) {
+            (Workspace::Direct { .. }, _) => "direct",
+            (_, Layers::Overlay { .. }) => "overlay",
+            (_, Layers::Folder { .. }) => "folder",
         },
         "hidden": prepared.hidden,
     });
     // Stored with the seal. A sandbox that the record does not know has not let its agent in.
     attempt.held.push(NewEvent::new(now_ms(), EventType::SandboxCreated, data));
-    Ok(Begun { sandbox, handover: Handover::of(&prepared), program, way_out })
+    Ok(Begun { sandbox, handover: Handover::of(&prepared), program, way_out, memory })
+}
+
+/// Refuses a folder that no agent may own, or that cannot be at its own path inside.
+fn check_folder(node: &Node, request: &RunRequest) -> Result<(), Stop> {
+    let Source::Local { path } = &request.source else { return Ok(()) };
+    if request.workspace == WorkspaceKind::Direct {
+        workspace::check_direct(path, node.home.root(), node.caller.home.as_deref())?;
+    }
+    Ok(workspace::check_target(&request.policy, path)?)
+}
+
+/// Opens what the agent keeps of its conversation. One that has to begin anew says so.
+fn open_memory(attempt: &mut Attempt<'_>, prepared: &Prepared) -> Result<Option<Memory>, Stop> {
+    let request = &attempt.claimed.request;
+    let (Some(conversation), Workspace::Direct { path, .. }) = (&request.conversation, &prepared.workspace)
+    else {
+        return Ok(None);
+    };
+    let memory = Memory::open(&attempt.node.home, conversation, request.agent.provider(), path);
+    let memory = memory.map_err(|error| {
+        let message =
+            format!("what {} keeps of its conversation cannot be opened: {error}", conversation.agent);
+        Stop::outcome(Outcome::failed(FailureClass::Workspace, message))
+    })?;
+    if let Some(note) = memory.note {
+        let text = format!("a new session begins: {note}");
+        attempt.held.push(NewEvent::new(now_ms(), EventType::Log, json!({ "text": text })));
+    }
+    Ok(Some(memory))
 }
 
 /// How the workspace is tried first.
-fn layering(source: &Source, backend: &dyn Backend) -> Layering {
-    let owner = match source {
+fn layering(request: &RunRequest, backend: &dyn Backend) -> Layering {
+    match request.workspace {
+        WorkspaceKind::Direct => return Layering::Direct,
+        WorkspaceKind::Overlay => {}
+    }
+    let owner = match &request.source {
         Source::Local { path } => path.metadata().map(|found| found.uid()).ok(),
         Source::Git { .. } | Source::Empty => None,
     };
@@ -83,16 +124,18 @@ async fn make(
     backend: &dyn Backend,
     prepared: Prepared,
     program: Option<&Program>,
+    memory: Option<&Memory>,
 ) -> Result<(Prepared, Made), Stop> {
     let (node, claimed) = (attempt.node, attempt.claimed.clone());
-    match create(node, &claimed, backend, &prepared, program).await {
+    match create(node, &claimed, backend, &prepared, program, memory).await {
         Ok(made) => Ok((prepared, made)),
         Err(Refused::Create(CreateError::NoOverlay { message, id })) => {
             tracing::info!(sandbox.id = %id, %message, "copying the workspace: it cannot be layered");
             // The sockets are in the folder that is made anew.
             node.broker.close(&node.store, &claimed.attempt).await;
             let prepared = prepare(attempt, Layering::Copy).await?;
-            let made = create(node, &claimed, backend, &prepared, program).await.map_err(Refused::stop)?;
+            let made = create(node, &claimed, backend, &prepared, program, memory).await;
+            let made = made.map_err(Refused::stop)?;
             Ok((prepared, made))
         }
         Err(refused) => Err(refused.stop()),
@@ -120,9 +163,13 @@ async fn create(
     backend: &dyn Backend,
     prepared: &Prepared,
     program: Option<&Program>,
+    memory: Option<&Memory>,
 ) -> Result<Made, Refused> {
     let way_out = open_way_out(node, claimed).await.map_err(Refused::Stop)?;
-    let spec = spec(node, claimed, prepared, shown(program, way_out.as_ref()));
+    let spec = SandboxSpec {
+        kept: memory.map(Memory::kept).into_iter().collect(),
+        ..spec(node, claimed, prepared, shown(program, way_out.as_ref()))
+    };
     let sandbox = backend.create(&spec).await.map_err(Refused::Create)?;
     Ok(Made { spec, sandbox, way_out })
 }
@@ -154,7 +201,12 @@ async fn reopen(attempt: &mut Attempt<'_>, backend: &dyn Backend) -> Result<Opti
     if way_out.is_some() {
         attempt.node.broker.resume().await;
     }
-    Ok(Some(Begun { sandbox, handover, program: None, way_out }))
+    let request = &attempt.claimed.request;
+    let memory = request
+        .conversation
+        .as_ref()
+        .map(|conversation| Memory::of(&attempt.node.home, &conversation.agent, request.agent.provider()));
+    Ok(Some(Begun { sandbox, handover, program: None, way_out, memory }))
 }
 
 /// Whether the record says that the attempt's sandbox is made.
@@ -227,6 +279,8 @@ fn spec(node: &Node, claimed: &Claimed, prepared: &Prepared, shown: Vec<Shown>) 
         node: node.id.clone(),
         policy: claimed.request.policy.clone(),
         workspace: prepared.workspace.clone(),
+        target: prepared.target.clone(),
+        kept: Vec::new(),
         companions: prepared.companions.clone(),
         read_only: prepared.read_only.clone(),
         shown,

@@ -102,15 +102,28 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
     if let Some(outcome) = ended.refused {
         return Ok(outcome);
     }
+    if let (Some(memory), Some(session)) = (&begun.memory, &ended.session)
+        && let Err(error) = memory.remember(&session.id)
+    {
+        tracing::warn!(%error, "which session goes on could not be recorded");
+    }
     attempt.stage(Stage::Collecting);
-    let kept = artifacts::keep(
-        attempt.node,
-        &attempt.claimed,
-        &attempt.redactor,
-        &*backend,
-        &*begun.sandbox,
-        &begun.handover,
-    );
+    let attended = artifacts::Attended {
+        node: attempt.node,
+        claimed: &attempt.claimed,
+        redactor: &attempt.redactor,
+        sandbox: &*begun.sandbox,
+        handover: &begun.handover,
+    };
+    let kept = async {
+        match &begun.handover.direct {
+            Some(folder) => {
+                let session = ended.session.as_ref().map(|session| (session.id.as_str(), session.resumed));
+                attended.keep_reply(&folder.0, ended.last_words(), session).await
+            }
+            None => attended.keep(&*backend).await,
+        }
+    };
     // Nothing of it lives any more. How it ended may take the engine a while, and what it left is collected meanwhile.
     let (exit, kept) = tokio::join!(begun.sandbox.wait(), kept);
     let outcome = conclude_with(attempt.node, &attempt.claimed, &ended, &exit?, timeout_ms).await?;
@@ -271,7 +284,11 @@ impl Attempt<'_> {
         (self.watch)(Progress::Stage(match stage {
             // The words of a git server, which may repeat the address with its password.
             Stage::Preparing(text) => Stage::Preparing(self.redactor.text(&text).into_owned()),
-            stage @ (Stage::Waiting { .. } | Stage::Sealing | Stage::Running | Stage::Collecting) => stage,
+            stage @ (Stage::Waiting { .. }
+            | Stage::InLine
+            | Stage::Sealing
+            | Stage::Running
+            | Stage::Collecting) => stage,
         }));
     }
 

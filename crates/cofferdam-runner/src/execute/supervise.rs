@@ -40,6 +40,31 @@ pub(super) struct Ended {
     pub(super) worker: Option<WorkerExited>,
     /// Whether somebody had asked for the end.
     pub(super) cancelled: bool,
+    /// The session that the agent's CLI opened.
+    pub(super) session: Option<OpenedSession>,
+}
+
+impl Ended {
+    /// What the agent's CLI said at the end of its last turn.
+    pub(super) fn last_words(&self) -> &str {
+        let report = self.worker.as_ref().and_then(|exited| exited.report.as_ref());
+        report.map_or("", |report| report.message.as_str())
+    }
+}
+
+/// A session of an agent's CLI, as it said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OpenedSession {
+    pub(super) id: String,
+    /// Whether it is one of an earlier run.
+    pub(super) resumed: bool,
+}
+
+impl OpenedSession {
+    fn of(event: &NewEvent) -> Option<Self> {
+        let id = event.data["session_id"].as_str()?.to_owned();
+        Some(Self { id, resumed: event.data["resumed"] == true })
+    }
 }
 
 /// What one supervised worker works with.
@@ -57,6 +82,7 @@ struct Supervised<'a> {
     end_at: Option<Instant>,
     kill_at: Option<Instant>,
     mail: Mail,
+    session: Option<OpenedSession>,
 }
 
 /// Sends the job, compares the seal, lets the agent in, and records every line until the worker is gone.
@@ -80,12 +106,13 @@ pub(super) async fn supervise(
         end_at: None,
         kill_at: None,
         mail: Mail::default(),
+        session: None,
     };
     supervised.send(&ToWorker::Job(Box::new(job))).await;
     failpoint("runner.job_sent");
     supervised.follow(attempt).await?;
     begun.sandbox.fall_silent().await?;
-    let Supervised { refused, worker, measured, .. } = supervised;
+    let Supervised { refused, worker, measured, session, .. } = supervised;
     let refused = match worker.as_ref().map(|exited| &exited.end) {
         // What was not measured is not sealed.
         Some(AgentEnd::NotStarted { reason }) if !measured => {
@@ -94,7 +121,7 @@ pub(super) async fn supervise(
         _ => refused,
     };
     let cancelled = *attempt.cancel.borrow() != Cancel::No;
-    Ok(Ended { refused, worker, cancelled })
+    Ok(Ended { refused, worker, cancelled, session })
 }
 
 fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
@@ -106,9 +133,10 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
             env.insert(name.clone(), from_inside(&request.policy, backend, name, value));
         }
     }
-    let working_directory = backend.working_directory(begun.sandbox.layers());
+    let working_directory = backend.working_directory(begun.sandbox.layers(), &begun.handover.target.0);
     env.insert("PWD".to_owned(), working_directory.clone());
     let program = begun.program.as_ref();
+    let mut memory = begun.memory.as_ref();
     if let Some(program) = program {
         let path = env.entry("PATH".to_owned()).or_default();
         for folder in program.path_entries(backend) {
@@ -116,8 +144,12 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
             path.push_str(&folder);
         }
         if !request.policy.mode.is_sandboxed() {
-            // Without them it would use the caller's, which is no worse than what the mode says of itself.
-            env.extend(private_folders(&attempt.node.home, &attempt.sandbox_id()).unwrap_or_default());
+            match private_folders(&attempt.node.home, &attempt.sandbox_id()) {
+                Ok(folders) => env.extend(folders),
+                // Then it uses the caller's, which is no worse than what the mode says of itself, but nothing is to be
+                // linked into those.
+                Err(_) => memory = None,
+            }
         }
     }
     Job {
@@ -127,6 +159,7 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
         env,
         program: program.map(|program| program.argv(backend)).unwrap_or_default(),
         gateway: begun.way_out.as_ref().map(|granted| gateway(granted, backend)),
+        session: memory.map(|memory| memory.session(&backend.kept_path(&memory.kept()))),
         walls: backend.wall_plan(&attempt.sandbox_id(), &request.policy, &begun.handover.companions()),
         probe_paths: inside::CLOSED.map(String::from).into(),
         output_bytes: request.policy.limits.output_bytes,
@@ -223,6 +256,9 @@ impl Supervised<'_> {
             match line {
                 Line::Event(event) => {
                     self.started |= event.event_type == EventType::AgentStarted;
+                    if event.event_type == EventType::AgentSession {
+                        self.session = OpenedSession::of(&event).or(self.session.take());
+                    }
                     events.push(event);
                 }
                 Line::Exited(exited) => self.worker = Some(exited),

@@ -62,6 +62,14 @@ pub enum Error {
     /// There is no git on this machine.
     #[error("git is not installed")]
     GitMissing,
+    /// More is hidden than can be covered.
+    #[error("`{}` holds {count} files that look like secrets: more than can be covered", path.display())]
+    TooManyHidden {
+        /// The folder.
+        path: PathBuf,
+        /// How many.
+        count: usize,
+    },
     /// A pattern of the mask is malformed.
     #[error("bad mask pattern")]
     Mask(#[from] globset::Error),
@@ -102,6 +110,9 @@ impl Error {
             Self::Fetch { url, .. } => Some(format!("try `git ls-remote {url}`")),
             Self::FetchDeadline { .. } => {
                 Some("try again, or clone it yourself and name the folder with `--repo`".to_owned())
+            }
+            Self::TooManyHidden { .. } => {
+                Some("name a smaller working_directory, or show some of them: `sandbox.mask`".to_owned())
             }
             Self::GitMissing => Some("install it: `apt install git`".to_owned()),
             Self::Cancelled | Self::Mask(_) | Self::Io { .. } => None,

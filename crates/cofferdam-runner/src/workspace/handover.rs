@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::SandboxId;
+use cofferdam_core::{SandboxId, inside};
+use cofferdam_sandbox::Workspace;
 use serde::{Deserialize, Serialize};
 
 use super::{Base, Error, Prepared};
@@ -24,6 +25,16 @@ pub struct Handover {
     companions: Vec<RawPath>,
     /// What a person should know.
     pub warnings: Vec<String>,
+    /// Where the workspace is inside.
+    #[serde(default = "usual_target")]
+    pub target: RawPath,
+    /// The folder of the caller's that the agent works in, if it works in one.
+    #[serde(default)]
+    pub direct: Option<RawPath>,
+}
+
+fn usual_target() -> RawPath {
+    RawPath(inside::WORKSPACE.into())
 }
 
 const FILE: &str = "handover.json";
@@ -39,13 +50,21 @@ impl Handover {
             stripped: prepared.stripped.clone(),
             companions: companions.collect(),
             warnings: prepared.warnings.clone(),
+            target: RawPath(prepared.target.clone()),
+            direct: match &prepared.workspace {
+                Workspace::Direct { path, .. } => Some(RawPath(path.clone())),
+                Workspace::Overlay { .. } | Workspace::Folder { .. } => None,
+            },
         }
     }
 
-    /// Folders beside the workspace that the agent may write.
+    /// Folders that the agent may write and that not every sandbox has: beside the workspace, the workspace itself
+    /// where it is somewhere else, and what is kept of a conversation.
     #[must_use]
     pub fn companions(&self) -> Vec<PathBuf> {
-        self.companions.iter().map(|path| path.0.clone()).collect()
+        let elsewhere = (self.target != usual_target()).then(|| self.target.0.clone());
+        let kept = self.direct.as_ref().map(|_| PathBuf::from(inside::SESSION));
+        self.companions.iter().map(|path| path.0.clone()).chain(elsewhere).chain(kept).collect()
     }
 
     /// What was recorded when the workspace was prepared, by this process or a former one.

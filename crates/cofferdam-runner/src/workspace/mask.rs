@@ -8,7 +8,7 @@ use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
 /// Decides which paths are hidden.
 #[derive(Debug)]
-pub(super) struct Matcher {
+pub(crate) struct Matcher {
     hide: Patterns,
     show: Patterns,
 }
@@ -22,12 +22,12 @@ struct Patterns {
 }
 
 impl Matcher {
-    pub(super) fn new(mask: &Mask) -> Result<Self, globset::Error> {
+    pub(crate) fn new(mask: &Mask) -> Result<Self, globset::Error> {
         Ok(Self { hide: Patterns::new(&mask.hide)?, show: Patterns::new(&mask.show)? })
     }
 
     /// Whether a path is hidden. `folder` is where it is, from the workspace's root.
-    pub(super) fn hides(&self, folder: &Path, name: &OsStr) -> bool {
+    pub(crate) fn hides(&self, folder: &Path, name: &OsStr) -> bool {
         self.hide.matches(folder, name) && !self.show.matches(folder, name)
     }
 }

@@ -10,6 +10,7 @@
 mod base;
 mod checkout;
 mod copy;
+mod direct;
 mod error;
 mod find;
 mod git_config;
@@ -24,6 +25,7 @@ mod progress;
 mod refs;
 mod remove;
 mod survey;
+mod target;
 mod veil;
 mod view;
 
@@ -32,20 +34,24 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use cofferdam_broker::GitCredential;
-use cofferdam_core::{Policy, SandboxId, Source};
+use cofferdam_core::{Policy, SandboxId, Source, inside};
 use cofferdam_sandbox::{Companion, Workspace};
 
 use crate::Home;
 use crate::raw_path::RawPath;
 
 pub use base::Base;
+pub use direct::check_direct;
 pub use error::Error;
 pub use find::find_repository;
 pub use handover::Handover;
 pub(crate) use manifest::Manifest;
+pub(crate) use mask::Matcher;
 pub(crate) use origin::origin;
 pub use progress::Progress;
 pub use remove::remove;
+pub(crate) use survey::masked_paths;
+pub use target::check_target;
 
 /// A workspace that is ready for a sandbox.
 #[derive(Debug)]
@@ -58,6 +64,8 @@ pub struct Prepared {
     pub read_only: Vec<PathBuf>,
     /// Where the workspace is on the host.
     pub alias: Option<PathBuf>,
+    /// Where it is inside.
+    pub target: PathBuf,
     /// Files that are hidden from the agent.
     pub hidden: Vec<String>,
     /// Credentials that were taken out of git's configuration: file and key.
@@ -75,6 +83,7 @@ impl Prepared {
             companions: Vec::new(),
             read_only: Vec::new(),
             alias: None,
+            target: inside::WORKSPACE.into(),
             hidden: Vec::new(),
             stripped: Vec::new(),
             warnings: Vec::new(),
@@ -101,6 +110,8 @@ pub enum Layering {
     Overlay,
     /// As a copy: an overlay was tried, and the kernel refused it.
     Copy,
+    /// Not at all: the agent works in the folder itself. Only a local path can be worked in.
+    Direct,
 }
 
 /// Prepares the workspace of a sandbox; `credential` opens a git address, if its host asks. Left-overs of an earlier try for the same sandbox are removed.
@@ -121,7 +132,9 @@ pub fn prepare(
     make_folder(&own)?;
     let prepared = match source {
         Source::Empty => prepare_empty(&own),
-        Source::Local { path } => local::prepare_local(home, &own, path, policy, layering, progress),
+        Source::Local { path } if layering == Layering::Direct => direct::prepare_direct(&own, path, policy),
+        Source::Local { path } => local::prepare_local(home, &own, path, policy, layering, progress)
+            .map(|prepared| Prepared { target: target::of(policy, path), ..prepared }),
         Source::Git { url, reference } => {
             checkout::checkout(home, url, reference.as_deref(), credential, progress)
                 .and_then(|root| local::prepare_local(home, &own, &root, policy, layering, progress))

@@ -62,6 +62,11 @@ pub(super) fn survey_tree(root: &Path, matcher: &Matcher, owners: Owners) -> Res
     survey(root, Some(matcher), owners)
 }
 
+/// Every path below a folder that the mask hides.
+pub(crate) fn masked_paths(root: &Path, mask: &cofferdam_core::Mask) -> Result<Vec<PathBuf>, Error> {
+    survey(root, Some(&Matcher::new(mask)?), Owners::Any).map(|survey| survey.hidden)
+}
+
 /// Asks only for the owners of everything in a folder, such as a git folder.
 pub(super) fn survey_owners(root: &Path, owners: Owners) -> Result<Option<PathBuf>, Error> {
     match owners {

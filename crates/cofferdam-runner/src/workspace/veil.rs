@@ -28,6 +28,11 @@ impl Veil {
         self.entries.insert(path, Some(content));
     }
 
+    /// Every entry: its path, and what is to be seen instead of it.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&Path, Option<&[u8]>)> {
+        self.entries.iter().map(|(path, content)| (path.as_path(), content.as_deref()))
+    }
+
     /// What is to be seen instead of a file, if it is veiled; `Some(None)` if it is hidden.
     pub(super) fn entry(&self, path: &Path) -> Option<Option<&[u8]>> {
         self.entries.get(path).map(Option::as_deref)

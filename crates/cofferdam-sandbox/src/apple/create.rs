@@ -13,7 +13,7 @@ use super::arguments::{Parts, arguments};
 use super::plan::ApplePlan;
 use super::sandbox::AppleSandbox;
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
-use crate::container::{Bound, Identity, NoIdentity, bounds, memories, write_users};
+use crate::container::{Bound, Identity, NoIdentity, bounds, memories, workspace_bounds, write_users};
 use crate::folder::{Folder, Record};
 use crate::handed_over;
 use crate::native::{NO_LIMITS, give};
@@ -27,8 +27,10 @@ const DEADLINE: Duration = Duration::from_secs(60);
 pub(super) async fn create(backend: &AppleBackend, spec: &SandboxSpec) -> Result<AppleSandbox, CreateError> {
     let id = &spec.id;
     let path = match &spec.workspace {
-        Workspace::Folder { path } if spec.companions.is_empty() => path.clone(),
-        Workspace::Folder { .. } | Workspace::Overlay { .. } => {
+        Workspace::Folder { path } | Workspace::Direct { path, .. } if spec.companions.is_empty() => {
+            path.clone()
+        }
+        Workspace::Folder { .. } | Workspace::Direct { .. } | Workspace::Overlay { .. } => {
             let message = "runtimes mount folders and no overlays of ours".to_owned();
             return Err(CreateError::NoOverlay { id: id.clone(), message });
         }
@@ -65,11 +67,10 @@ async fn make(
         tokio::task::spawn_blocking(move || Places::make(&folder, &spec, &state))
     };
     let places = places.await.unwrap_or_else(|panic| Err(NoIdentity::Io(io::Error::other(panic))));
-    let places =
-        places.map_err(|error| failed(id, "make the sandbox's folders", &io::Error::other(error)))?;
+    let places = places.map_err(|error| error.refusal(id))?;
     let mut shown = bounds(spec, Some(&backend.options.binary), &places.users, &places.groups);
     shown.extend(places.hosts.iter().map(|hosts| Bound::read_only(hosts, "/etc/hosts")));
-    shown.push(Bound { source: workspace.to_owned(), target: inside::WORKSPACE.into(), read_only: false });
+    shown.extend(workspace_bounds(spec));
     let container = super::name_of(id);
     let attempt = id.attempt();
     let parts = Parts {
@@ -99,7 +100,11 @@ async fn make(
         cgroup: None,
         limits: NO_LIMITS,
         workspace_bytes: spec.policy.limits.workspace_bytes,
-        watched: vec![workspace.to_owned()],
+        watched: [workspace]
+            .into_iter()
+            .chain(spec.kept.iter().map(|kept| &*kept.source))
+            .map(Path::to_owned)
+            .collect(),
         layers: sandbox.shim.layers.clone(),
     };
     let plan = ApplePlan { runtime, container, who: places.who, policy: spec.policy.clone() };

@@ -17,12 +17,12 @@ mod validate;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use cofferdam_core::{
-    ImageReference, Mode, NodeId, Policy, RuntimeCommand, SandboxId, WORKER_PIDS, WallPlan, inside,
+    ImageReference, Mode, NodeId, Policy, RuntimeCommand, SandboxId, WORKER_PIDS, WallPlan,
 };
 
 use crate::backend::{
@@ -171,8 +171,8 @@ impl Backend for AppleBackend {
         false
     }
 
-    fn working_directory(&self, _layers: &Layers) -> String {
-        inside::WORKSPACE.to_owned()
+    fn working_directory(&self, _layers: &Layers, target: &Path) -> String {
+        target.display().to_string()
     }
 
     fn shown_path(&self, shown: &Shown) -> PathBuf {

@@ -5,13 +5,14 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cofferdam_core::{SandboxId, inside};
 use serde::{Deserialize, Serialize};
 
-use crate::backend::Workspace;
+use crate::backend::{CreateError, Refusal, Workspace};
 use crate::native::{IdRange, take_ids};
+use crate::start::failed;
 
 /// The user of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +29,47 @@ pub(crate) enum NoIdentity {
     /// The layers belong to somebody whom the agent cannot be.
     #[error("the files belong to user {owner}, and the agent would be user {agent}")]
     Owner { owner: u32, agent: u32 },
+    /// So does the folder that the agent is to keep.
+    #[error("the agent cannot work in {}: {}", path.display(), whose(*owner))]
+    Folder { path: PathBuf, owner: u32 },
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+fn whose(owner: u32) -> String {
+    match owner {
+        0 => "it belongs to root, and an agent is never root".to_owned(),
+        owner => format!("it belongs to user {owner}, and the agent would be you"),
+    }
+}
+
+impl NoIdentity {
+    /// What a caller is told.
+    pub(crate) fn refusal(self, id: &SandboxId) -> CreateError {
+        let problem = self.to_string();
+        match self {
+            Self::Owner { .. } => CreateError::NoOverlay { id: id.clone(), message: problem },
+            Self::Folder { path, .. } => {
+                let own = rustix::process::geteuid();
+                let user = if own.is_root() { "SOMEBODY".to_owned() } else { own.as_raw().to_string() };
+                let remedy =
+                    format!("chown -R {user} '{}', or name another working_directory", path.display());
+                CreateError::Refused(Refusal { problem, remedy })
+            }
+            Self::Io(error) => failed(id, "find out whose the workspace is", &error),
+        }
+    }
+}
+
+/// Refuses a folder of the caller's whose owner the agent cannot be.
+pub(crate) fn check_owner(workspace: &Workspace) -> Result<(), NoIdentity> {
+    match workspace {
+        Workspace::Overlay { .. } | Workspace::Folder { .. } => Ok(()),
+        Workspace::Direct { path, .. } => match path.metadata()?.uid() {
+            owner if Identity::owns(owner) => Ok(()),
+            owner => Err(NoIdentity::Folder { path: path.clone(), owner }),
+        },
+    }
 }
 
 impl Identity {
@@ -41,10 +81,15 @@ impl Identity {
 
     /// Who can work on this workspace. Layers belong to whom they belong to; a copy is given away.
     pub(crate) fn of(workspace: &Workspace, state: &Path, id: &SandboxId) -> Result<Self, NoIdentity> {
+        check_owner(workspace)?;
         let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let owner = match workspace {
             Workspace::Overlay { layers } => {
                 let found = layers.last().expect("an overlay has a layer").metadata()?;
+                Some((found.uid(), found.gid()))
+            }
+            Workspace::Direct { path, .. } => {
+                let found = path.metadata()?;
                 Some((found.uid(), found.gid()))
             }
             Workspace::Folder { .. } => None,

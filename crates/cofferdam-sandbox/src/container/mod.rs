@@ -5,7 +5,7 @@ mod identity;
 mod seal;
 mod socket_trial;
 
-pub(crate) use identity::{Identity, NoIdentity};
+pub(crate) use identity::{Identity, NoIdentity, check_owner};
 pub(crate) use seal::outside;
 pub use socket_trial::try_socket_main;
 pub(crate) use socket_trial::{
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::{MountAccess, Policy, inside};
 
-use crate::backend::{Refusal, SandboxSpec};
+use crate::backend::{Cover, Refusal, SandboxSpec, Workspace};
 use crate::folder::Folder;
 
 /// Where programs are, if an image does not say.
@@ -59,6 +59,25 @@ pub(crate) fn bounds(spec: &SandboxSpec, binary: Option<&Path>, users: &Path, gr
         target: mount.path.clone(),
         read_only: mount.access == MountAccess::Ro,
     }));
+    bounds
+}
+
+/// The workspace that is no volume, what is not shown of it, and what the agent keeps.
+pub(crate) fn workspace_bounds(spec: &SandboxSpec) -> Vec<Bound> {
+    let writable = |source: &Path, target: &Path| Bound {
+        source: source.to_owned(),
+        target: target.to_owned(),
+        read_only: false,
+    };
+    let mut bounds = match &spec.workspace {
+        Workspace::Overlay { .. } => Vec::new(),
+        Workspace::Folder { path } => vec![writable(path, &spec.target)],
+        Workspace::Direct { path, covers } => {
+            let cover = |cover: &Cover| Bound::read_only(&cover.with, spec.target.join(&cover.path));
+            [writable(path, &spec.target)].into_iter().chain(covers.iter().map(cover)).collect()
+        }
+    };
+    bounds.extend(spec.kept.iter().map(|kept| writable(&kept.source, &kept.target)));
     bounds
 }
 

@@ -8,7 +8,7 @@ use bollard::models::{
     ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount,
     MountBindOptions, MountBindOptionsPropagationEnum, MountType, RestartPolicy, RestartPolicyNameEnum,
 };
-use cofferdam_core::{Network, Policy, WORKER_PIDS, inside};
+use cofferdam_core::{Network, Policy, WORKER_PIDS};
 
 use super::image::Image;
 use crate::container::{Bound, Identity, Memory};
@@ -64,8 +64,8 @@ pub(super) fn body(parts: Parts<'_>) -> ContainerCreateBody {
             maximum_retry_count: None,
         }),
         log_config: Some(log()),
+        tmpfs: Some(tmpfs(memories, &image.volumes, &bounds, &volumes)),
         mounts: Some(mounts(bounds, volumes)),
-        tmpfs: Some(tmpfs(memories, &image.volumes)),
         ..HostConfig::default()
     };
     ContainerCreateBody {
@@ -123,10 +123,19 @@ fn mounts(bounds: Vec<Bound>, volumes: Vec<(String, String)>) -> Vec<Mount> {
 }
 
 /// Folders that the image declares as volumes would be writable, and stay behind: they are covered.
-fn tmpfs(memories: Vec<Memory>, declared: &[String]) -> HashMap<String, String> {
+fn tmpfs(
+    memories: Vec<Memory>,
+    declared: &[String],
+    bounds: &[Bound],
+    volumes: &[(String, String)],
+) -> HashMap<String, String> {
     let own: HashMap<String, String> =
         memories.into_iter().map(|memory| (text(&memory.target), memory.options)).collect();
-    let taken = |path: &String| own.contains_key(path) || path == inside::WORKSPACE;
+    let taken = |path: &String| {
+        own.contains_key(path)
+            || bounds.iter().any(|bound| bound.target == Path::new(path))
+            || volumes.iter().any(|(_, target)| target == path)
+    };
     let covered: Vec<String> = declared.iter().filter(|path| !taken(path)).cloned().collect();
     own.into_iter().chain(covered.into_iter().map(|path| (path, "ro".to_owned()))).collect()
 }

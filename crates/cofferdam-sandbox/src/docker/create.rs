@@ -11,7 +11,6 @@ use std::time::Duration;
 use bollard::Docker;
 use bollard::models::VolumeCreateRequest;
 use bollard::query_parameters::CreateContainerOptions;
-use cofferdam_core::inside;
 
 use super::body::{Parts, body};
 use super::engine::{is_missing, message_of};
@@ -19,7 +18,7 @@ use super::plan::{ContainerPlan, Started, label, name_of};
 use super::sandbox::{DockerSandbox, attach_stdin};
 use super::{DockerBackend, now_ms, watcher};
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
-use crate::container::{Bound, Identity, NoIdentity, bounds, memories, write_users};
+use crate::container::{Bound, Identity, bounds, memories, workspace_bounds, write_users};
 use crate::folder::{Folder, Record};
 use crate::handed_over;
 use crate::native::give;
@@ -221,10 +220,7 @@ struct Places {
 impl Places {
     fn make(folder: &Folder, spec: &SandboxSpec, state: &Path) -> Result<Self, CreateError> {
         let id = &spec.id;
-        let who = Identity::of(&spec.workspace, state, id).map_err(|error| match error {
-            NoIdentity::Owner { .. } => CreateError::NoOverlay { id: id.clone(), message: error.to_string() },
-            NoIdentity::Io(error) => failed(id, "find out whose the workspace is", &error),
-        })?;
+        let who = Identity::of(&spec.workspace, state, id).map_err(|error| error.refusal(id))?;
         let places = Self::with(folder, spec, who)
             .map_err(|error| failed(id, "make the sandbox's folders", &error))?;
         if places.overlays.iter().any(Overlay::is_ambiguous) {
@@ -245,8 +241,8 @@ impl Places {
         };
         let mut overlays = Vec::new();
         let workspace = match &spec.workspace {
-            Workspace::Overlay { layers } => Some((layers, PathBuf::from(inside::WORKSPACE))),
-            Workspace::Folder { .. } => None,
+            Workspace::Overlay { layers } => Some((layers, spec.target.clone())),
+            Workspace::Folder { .. } | Workspace::Direct { .. } => None,
         };
         let companions = spec.companions.iter().map(|one| (&one.layers, one.target.clone()));
         for (number, (layers, target)) in workspace.into_iter().chain(companions).enumerate() {
@@ -271,20 +267,20 @@ impl Places {
                 handed_over::record(folder, path)?;
                 Layers::Folder { path: path.clone() }
             }
+            Workspace::Direct { path, .. } => Layers::Folder { path: path.clone() },
         };
         let mut watched: Vec<PathBuf> = overlays.iter().map(|overlay| overlay.upper.clone()).collect();
-        if let Workspace::Folder { path } = &spec.workspace {
+        if let Layers::Folder { path } = &layers {
             watched.push(path.clone());
         }
+        watched.extend(spec.kept.iter().map(|kept| kept.source.clone()));
         let (users, groups) = write_users(folder, &who)?;
         Ok(Self { who, layers, overlays, bytes: bytes_in(&watched), watched, users, groups })
     }
 
     fn bounds(&self, backend: &DockerBackend, image: &super::image::Image, spec: &SandboxSpec) -> Vec<Bound> {
         let mut all = bounds(spec, backend.mounted_binary(image), &self.users, &self.groups);
-        if let Layers::Folder { path } = &self.layers {
-            all.push(Bound { source: path.clone(), target: inside::WORKSPACE.into(), read_only: false });
-        }
+        all.extend(workspace_bounds(spec));
         all
     }
 }

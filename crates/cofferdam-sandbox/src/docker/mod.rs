@@ -230,8 +230,8 @@ impl Backend for DockerBackend {
         Identity::owns(owner)
     }
 
-    fn working_directory(&self, _layers: &Layers) -> String {
-        inside::WORKSPACE.to_owned()
+    fn working_directory(&self, _layers: &Layers, target: &Path) -> String {
+        target.display().to_string()
     }
 
     fn shown_path(&self, shown: &Shown) -> PathBuf {

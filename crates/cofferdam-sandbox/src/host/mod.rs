@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use cofferdam_core::{Mode, Network, NodeId, OutsideSeal, Policy, SandboxId, WallPlan};
 
 use crate::backend::{
-    Attachment, Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec,
-    Shown, Tool, ToolFolder, ToolOutput, Workspace,
+    Attachment, Backend, CreateError, Finding, Kept, Layers, Listed, OpenError, Refusal, Sandbox,
+    SandboxSpec, Shown, Tool, ToolFolder, ToolOutput, Workspace,
 };
 use crate::folder::{Folder, Record};
 use crate::native::{Caller, NO_LIMITS, list_shim_sandboxes, open_shim_sandbox};
@@ -89,7 +89,7 @@ impl Backend for HostBackend {
         env
     }
 
-    fn working_directory(&self, layers: &Layers) -> String {
+    fn working_directory(&self, layers: &Layers, _target: &Path) -> String {
         let (Layers::Folder { path } | Layers::Overlay { upper: path, .. }) = layers;
         path.display().to_string()
     }
@@ -98,8 +98,13 @@ impl Backend for HostBackend {
         shown.source.clone()
     }
 
+    fn kept_path(&self, kept: &Kept) -> PathBuf {
+        kept.source.clone()
+    }
+
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
-        let Workspace::Folder { path } = &spec.workspace else {
+        // What is covered elsewhere is in plain sight here, like everything else.
+        let (Workspace::Folder { path } | Workspace::Direct { path, .. }) = &spec.workspace else {
             return Err(CreateError::Failed {
                 id: spec.id.clone(),
                 message: "the mode `host` cannot mount an overlay; it needs a copy".to_owned(),

@@ -10,7 +10,8 @@ use cofferdam_core::{MountAccess, Policy, inside};
 use super::cover::covers;
 use super::plan::{Access, CgroupPlan, Entry, IdRange, LaunchPlan, Owner};
 use super::{Holder, Options, holder, ids, limits_of, may_be_best_effort, refusal, system, workspace_folder};
-use crate::backend::{Attachment, CreateError, Layers, SandboxSpec, Workspace};
+use crate::backend::{Attachment, Cover, CreateError, Layers, SandboxSpec, Workspace};
+use crate::container::check_owner;
 use crate::folder::{Folder, Record};
 use crate::shim::{Inner, ShimPlan};
 use crate::shim_sandbox::ShimSandbox;
@@ -48,6 +49,7 @@ fn prepare(
     let id = &spec.id;
     let policy = &spec.policy;
     let limits = limits_of(policy);
+    check_owner(&spec.workspace).map_err(|error| error.refusal(id))?;
     let (cgroup, mut command, limits_note) = match holder(id, &limits) {
         Holder::Group(plan) => (Some(plan), Vec::new(), None),
         Holder::Scope(command) => (Some(CgroupPlan::SystemdScope), command, None),
@@ -136,7 +138,7 @@ impl Places {
         };
         let (home, tmp) = (make("home", 0o755)?, make("tmp", 0o1777)?);
         let mut overlays = Vec::new();
-        let first = usize::from(matches!(spec.workspace, Workspace::Folder { .. }));
+        let first = usize::from(!matches!(spec.workspace, Workspace::Overlay { .. }));
         for number in first..=spec.companions.len() {
             // The root of an overlay has the mode of its upper layer.
             let mode = overlay_root(spec, number).metadata()?.mode() & 0o7777;
@@ -152,10 +154,12 @@ impl Places {
                 }
                 Layers::Folder { path: path.clone() }
             }
+            Workspace::Direct { path, .. } => Layers::Folder { path: path.clone() },
         };
         let mut watched = vec![home.clone(), tmp.clone()];
         watched.extend(overlays.iter().map(|(upper, _)| upper.clone()));
         watched.extend(workspace_folder(&spec.workspace).cloned());
+        watched.extend(spec.kept.iter().map(|kept| kept.source.clone()));
         Ok(Self { home, tmp, layers, overlays, watched })
     }
 }
@@ -164,7 +168,7 @@ impl Places {
 fn overlay_root(spec: &SandboxSpec, number: usize) -> &Path {
     let layers = match (&spec.workspace, number) {
         (Workspace::Overlay { layers }, 0) => layers,
-        (Workspace::Folder { path }, 0) => return path,
+        (Workspace::Folder { path } | Workspace::Direct { path, .. }, 0) => return path,
         (_, number) => &spec.companions[number - 1].layers,
     };
     layers.last().expect("an overlay has a layer")
@@ -196,14 +200,32 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
     entries.extend(caller_mounts(policy)?);
     // The repository is seen through its mask or not at all, and the state never.
     for private in spec.alias.iter().chain([&options.state]) {
-        entries.extend(covers(&entries, private));
+        // Where the workspace itself is put, nothing else is seen.
+        let seen = covers(&entries, private).into_iter();
+        entries.extend(seen.filter(|entry| !matches!(entry, Entry::Empty { path } if *path == spec.target)));
     }
     let mut overlays = places.overlays.iter();
     match &spec.workspace {
         Workspace::Overlay { layers } => {
-            entries.push(overlay(layers, overlays.next(), Path::new(inside::WORKSPACE))?);
+            entries.push(overlay(layers, overlays.next(), &spec.target)?);
         }
-        Workspace::Folder { path } => entries.push(bind(path, inside::WORKSPACE, Access::ReadWrite)),
+        Workspace::Folder { path } => {
+            let (source, target) = (path.clone(), spec.target.clone());
+            entries.push(Entry::Bind { source, target, access: Access::ReadWrite, owner: None });
+        }
+        Workspace::Direct { path, covers } => {
+            entries.push(owned(path, &spec.target)?);
+            let cover = |cover: &Cover| Entry::Bind {
+                source: cover.with.clone(),
+                target: spec.target.join(&cover.path),
+                access: Access::ReadOnly,
+                owner: None,
+            };
+            entries.extend(covers.iter().map(cover));
+        }
+    }
+    for kept in &spec.kept {
+        entries.push(owned(&kept.source, &kept.target)?);
     }
     for companion in &spec.companions {
         entries.push(overlay(&companion.layers, overlays.next(), &companion.target)?);
@@ -215,12 +237,18 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
     }
     // In a folder that the agent may write, the link would only be a way to plant something at its path.
     let private = [inside::TMP, inside::HOME, inside::WORKSPACE, inside::RUN, "/proc", "/dev"];
-    if let Some(alias) =
-        spec.alias.as_ref().filter(|alias| !private.iter().any(|path| alias.starts_with(path)))
-    {
-        entries.push(Entry::Link { path: alias.clone(), target: inside::WORKSPACE.into() });
+    let is_private = |alias: &&PathBuf| private.iter().any(|path| alias.starts_with(path));
+    if let Some(alias) = spec.alias.as_ref().filter(|alias| !is_private(alias) && **alias != spec.target) {
+        entries.push(Entry::Link { path: alias.clone(), target: spec.target.clone() });
     }
     Ok(entries)
+}
+
+/// A folder whose owner is the agent inside.
+fn owned(source: &Path, target: &Path) -> io::Result<Entry> {
+    let owner = Some(owner_of(source)?);
+    let (source, target) = (source.to_owned(), target.to_owned());
+    Ok(Entry::Bind { source, target, access: Access::ReadWrite, owner })
 }
 
 pub(super) fn bind(source: &Path, target: &str, access: Access) -> Entry {

@@ -179,8 +179,8 @@ impl Backend for NativeBackend {
         system::environment(&self.options.caller)
     }
 
-    fn working_directory(&self, _layers: &Layers) -> String {
-        inside::WORKSPACE.to_owned()
+    fn working_directory(&self, _layers: &Layers, target: &Path) -> String {
+        target.display().to_string()
     }
 
     fn shown_path(&self, shown: &Shown) -> PathBuf {
@@ -331,6 +331,6 @@ pub(super) fn may_be_best_effort(policy: &Policy) -> bool {
 pub(super) fn workspace_folder(workspace: &Workspace) -> Option<&PathBuf> {
     match workspace {
         Workspace::Overlay { .. } => None,
-        Workspace::Folder { path } => Some(path),
+        Workspace::Folder { path } | Workspace::Direct { path, .. } => Some(path),
     }
 }

@@ -63,7 +63,8 @@ impl DiskWatch {
 
 /// How much is below these folders. What is there before an agent starts is not the agent's: a workspace that is a copy
 /// starts full.
-pub(crate) fn bytes_in(folders: &[PathBuf]) -> u64 {
+#[must_use]
+pub fn bytes_in(folders: &[PathBuf]) -> u64 {
     let open = |path: &PathBuf| {
         openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
     };

@@ -14,7 +14,7 @@ mod unnamed;
 mod watch;
 
 pub use container::runtime_client_main;
-pub(crate) use disk::bytes_in;
+pub use disk::bytes_in;
 pub(crate) use watch::{Action, Watch, WatchPlan};
 
 use std::fs::{File, OpenOptions};

@@ -13,7 +13,28 @@ use crate::failpoint::failpoint;
 use crate::lease::{Claimed, Lease};
 use crate::record::Slots;
 
+/// Whether the run `next` comes after another: it waits for every earlier message to the same agent, in the order in
+/// which they were accepted, and for whoever works right now in the folder that it would work in, or above or below.
+macro_rules! behind {
+    () => {
+        "EXISTS (SELECT 1 FROM runs AS other WHERE other.state IN ('queued', 'running') \
+         AND other.rowid <> next.rowid \
+         AND ((other.rowid < next.rowid \
+         AND other.request ->> '$.conversation.agent' = next.request ->> '$.conversation.agent') \
+         OR (other.state = 'running' AND other.request ->> '$.workspace' = 'direct' \
+         AND next.request ->> '$.workspace' = 'direct' \
+         AND (instr(other.request ->> '$.source.path' || '/', next.request ->> '$.source.path' || '/') = 1 \
+         OR instr(next.request ->> '$.source.path' || '/', other.request ->> '$.source.path' || '/') = 1))))"
+    };
+}
+
 impl Sqlite {
+    pub(crate) async fn is_behind(&self, run: &RunId) -> Result<bool, Error> {
+        let is_behind = concat!("SELECT ", behind!(), " FROM runs AS next WHERE id = ?1");
+        let found = sqlx::query_scalar(is_behind).bind(run.as_str()).fetch_optional(self.readers()).await?;
+        Ok(found.unwrap_or(false))
+    }
+
     pub(crate) async fn claim(
         &self,
         node: &NodeId,
@@ -86,11 +107,12 @@ async fn oldest_claimable(
     only: Option<&RunId>,
     now_ms: u64,
 ) -> Result<Option<String>, Error> {
-    Ok(sqlx::query_scalar(
-        "SELECT id FROM runs WHERE state = ?1 AND not_before_ms <= ?2 \
-         AND (claimable_by IS NULL OR claimable_by = ?3) AND (?4 IS NULL OR id = ?4) \
-         ORDER BY created_at, id LIMIT 1",
-    )
+    Ok(sqlx::query_scalar(concat!(
+        "SELECT id FROM runs AS next WHERE state = ?1 AND not_before_ms <= ?2 \
+         AND (claimable_by IS NULL OR claimable_by = ?3) AND (?4 IS NULL OR id = ?4) AND NOT ",
+        behind!(),
+        " ORDER BY created_at, id LIMIT 1",
+    ))
     .bind(RunState::Queued.as_str())
     .bind(int(now_ms))
     .bind(node.as_str())

@@ -59,6 +59,16 @@ impl Store {
         }
     }
 
+    /// Whether a queued run waits for earlier messages to the same agent, or for whoever works in its folder.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn is_behind(&self, run: &RunId) -> Result<bool, Error> {
+        match self {
+            Self::Sqlite(store) => store.is_behind(run).await,
+        }
+    }
+
     /// How many attempts are under way and take a slot.
     ///
     /// # Errors

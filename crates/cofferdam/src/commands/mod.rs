@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod dead_letter;
 pub(crate) mod demo;
+pub(crate) mod message;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod sandbox;
@@ -18,6 +19,7 @@ use crate::failure::Failure;
 pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(args) => run::run(&args, caller).await,
+        Command::Message(args) => message::run(&args, caller).await,
         Command::Runs(command) => runs::run(command, caller).await,
         Command::DeadLetter(command) => dead_letter::run(command, caller).await,
         Command::Sandbox(command) => sandbox::run(command, caller).await,

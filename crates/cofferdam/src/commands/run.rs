@@ -22,8 +22,10 @@ pub(crate) use self::args::RunArgs;
 pub(crate) use self::egress::rules as allow_rules;
 pub(crate) use self::env::env_name;
 pub(crate) use self::progress::Watcher;
-pub(crate) use self::request::{Accepted, max_attempts};
-use self::request::{repository_from, request_from};
+pub(crate) use self::report::{summary, to_json};
+use self::request::repository_from;
+pub(crate) use self::request::{Accepted, max_attempts, request_from};
+pub(crate) use self::tally::Tally;
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
@@ -109,16 +111,16 @@ pub(crate) async fn carry_out(
     }
     if shown.json {
         let was_applied = applied.as_ref().map(Result::is_ok);
-        terminal::write_json(&report::to_json(&finished, watcher.tally(), was_applied)?)?;
+        terminal::write_json(&to_json(&finished, watcher.tally(), was_applied)?)?;
     } else if let (Some(diff), None) = (&finished.diff, &shown.output) {
         patch::print(diff)?;
     }
-    terminal::write_stderr(&report::summary(&finished, &watcher, applied.as_ref()));
+    terminal::write_stderr(&summary(&finished, &watcher, applied.as_ref()));
     Ok(code)
 }
 
 /// Whoever gets no walls is told, and told why.
-fn host_warning(by: &str) -> String {
+pub(crate) fn host_warning(by: &str) -> String {
     let by = match by {
         "--mode" => "--mode host".to_owned(),
         by => format!("mode host ({})", sanitize::line(by)),

@@ -1,6 +1,6 @@
 //! A backend, and a worker to talk to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cofferdam_core::{
     AgentEnd, AgentSetup, AttemptRef, FromWorker, InsideSeal, Job, LimitsRule, Mode, Network, Policy, RunId,
-    SandboxId, ToWorker, WorkerExited, worker_line,
+    SandboxId, ToWorker, WorkerExited, inside, worker_line,
 };
 use cofferdam_e2e::processes::{descendants_of, with_role};
 use cofferdam_e2e::{Engine, Fixture, binary, node_id};
@@ -202,6 +202,8 @@ impl Stage {
             id: self.id(),
             policy: policy.clone(),
             workspace: Workspace::Folder { path: path.canonicalize().expect("the workspace is there") },
+            target: inside::WORKSPACE.into(),
+            kept: Vec::new(),
             companions: Vec::new(),
             read_only: Vec::new(),
             shown: Vec::new(),
@@ -237,10 +239,11 @@ impl Stage {
         let job = Job {
             attempt: self.attempt.clone(),
             agent: AgentSetup::Command { argv: vec!["/bin/sh".into(), "-c".into(), script.into()] },
-            working_directory: self.backend.working_directory(sandbox.layers()),
+            working_directory: self.backend.working_directory(sandbox.layers(), Path::new(inside::WORKSPACE)),
             env: self.backend.base_env(policy),
             program: Vec::new(),
             gateway: None,
+            session: None,
             walls: self.backend.wall_plan(sandbox.id(), policy, &[]),
             probe_paths: Vec::new(),
             output_bytes: policy.limits.output_bytes,

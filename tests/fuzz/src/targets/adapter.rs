@@ -36,6 +36,7 @@ fn feed(setup: &AgentSetup, input: &[u8]) {
         working_directory: "/workspace",
         attempt: &attempt,
         is_root: false,
+        session: None,
     };
     let mut adapter = for_setup(setup);
     let mut seen = Seen::default();

@@ -100,6 +100,8 @@ fn request(outside: &Outside) -> Result<RunRequest, Failure> {
         },
         policy: Policy { limits_rule: LimitsRule::BestEffort, timeout_ms: 60_000, ..Policy::default() },
         retry: RetryPolicy::default(),
+        workspace: cofferdam_core::WorkspaceKind::Overlay,
+        conversation: None,
         claimable_by: None,
         replay_of: None,
     })

@@ -176,6 +176,7 @@ fn stage_words(stage: &Stage) -> String {
             format!("waits for its turn: older runs wait for a slot too, {in_use} of {slots} are in use")
         }
         Stage::Waiting { in_use, slots } => format!("waits for a free slot: {in_use} of {slots} are in use"),
+        Stage::InLine => "waiting: earlier messages to this agent come first".to_owned(),
         Stage::Preparing(what) if what.is_empty() => "preparing the workspace".to_owned(),
         Stage::Preparing(what) => {
             format!("preparing the workspace: {}", sanitize::short_line(what, LINE_WIDTH))

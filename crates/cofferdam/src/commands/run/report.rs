@@ -56,6 +56,7 @@ fn change_words(report: &RunReport) -> &'static str {
     match size {
         Some(0) => ", nothing changed",
         Some(_) => "",
+        None if report.reply.is_some() => "",
         None => ", no diff",
     }
 }
@@ -106,6 +107,7 @@ mod tests {
             seal: None,
             diff: None,
             transcript: None,
+            reply: None,
             warnings: vec!["the base moved: \x1b[2Ja.txt".to_owned()],
             base_moved: Vec::new(),
             has_redacted: false,

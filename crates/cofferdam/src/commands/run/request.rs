@@ -79,6 +79,8 @@ pub(crate) fn request_from(
         agent,
         policy: policy_from(args, caller, &choice, &settings.settings, is_agent, &mut notices)?,
         retry: retry_from(args, &choice, &settings.settings)?,
+        workspace: cofferdam_core::WorkspaceKind::Overlay,
+        conversation: None,
         // Set by the process that claims the run, when it has its own name.
         claimable_by: None,
         replay_of: None,
@@ -118,6 +120,7 @@ fn policy_from(
         env: env::names_from(args, caller, choice, sandbox, network, notices)?,
         mounts: mounts_from(args, mode, caller)?,
         mask: mask_from(args, choice, sandbox)?,
+        path_mapping_mode: sandbox.path_mapping_mode,
         timeout_ms: timeout_from(args, choice, sandbox)?,
         grace_ms: Policy::default().grace_ms,
     })

@@ -69,6 +69,8 @@ mod tests {
             agent: AgentSetup::Command { argv },
             policy: Policy::default(),
             retry: RetryPolicy::default(),
+            workspace: cofferdam_core::WorkspaceKind::Overlay,
+            conversation: None,
             claimable_by: None,
             replay_of: None,
         };

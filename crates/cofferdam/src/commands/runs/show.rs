@@ -129,6 +129,8 @@ mod tests {
                 agent: AgentSetup::Command { argv: vec!["make".to_owned(), "test".to_owned()] },
                 policy: Policy::default(),
                 retry: RetryPolicy::default(),
+                workspace: cofferdam_core::WorkspaceKind::Overlay,
+                conversation: None,
                 claimable_by: None,
                 replay_of: None,
             },

@@ -1,0 +1,108 @@
+//! From a message to a `RunRequest`: what the agent's settings say, and its folder.
+
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::{
+    AgentName, AgentSettings, Conversation, Effective, RunId, RunRequest, SessionStart, Settings, Source,
+    WorkspaceKind,
+};
+use cofferdam_runner::{Home, workspace};
+use cofferdam_sandbox::Refusal;
+
+use super::MessageArgs;
+use crate::caller::Caller;
+use crate::commands::run::{self, Accepted, RunArgs};
+use crate::exit::ExitCode;
+use crate::failure::{Failure, UsageError};
+use crate::repository::Chosen;
+use crate::secrets::CallerSecrets;
+
+/// Turns a message into a request, or says what to type instead.
+pub(crate) fn request_from(
+    args: &MessageArgs,
+    id: RunId,
+    caller: &Caller,
+    home: &Home,
+    settings: &Effective,
+    secrets: &CallerSecrets,
+) -> Result<Accepted, Failure> {
+    let (agent, set) = find(&args.agent, &settings.settings)?;
+    let path = folder_of(&agent, set, caller)?;
+    let folder = Chosen { source: Source::Local { path: path.clone() }, local: Some(path.clone()) };
+    let accepted = run::request_from(&flags(args), id, caller, folder, settings, secrets)?;
+    workspace::check_direct(&path, home.root(), caller.home().as_deref()).map_err(refused)?;
+    workspace::check_target(&accepted.request.policy, &path).map_err(refused)?;
+    let session = if args.new_session { SessionStart::New } else { SessionStart::Continue };
+    let request = RunRequest {
+        workspace: WorkspaceKind::Direct,
+        conversation: Some(Conversation { agent, session }),
+        ..accepted.request
+    };
+    Ok(Accepted { request, ..accepted })
+}
+
+/// What `run` would have been told.
+fn flags(args: &MessageArgs) -> RunArgs {
+    RunArgs {
+        prompt: Some(args.text.clone()),
+        agent: Some(args.agent.clone()),
+        timeout: args.timeout.clone(),
+        ..RunArgs::default()
+    }
+}
+
+fn find<'a>(name: &str, settings: &'a Settings) -> Result<(AgentName, &'a AgentSettings), UsageError> {
+    match settings.agents.get_key_value(name) {
+        Some((name, set)) => Ok((name.clone(), set)),
+        None => {
+            let known: Vec<&str> = settings.agents.keys().map(AgentName::as_str).collect();
+            let hint = match known.as_slice() {
+                [] => "add it to `agents` in ~/.cofferdam/settings.json, with `provider` and `working_directory`".to_owned(),
+                known => format!("type one of: {}", known.join(", ")),
+            };
+            Err(UsageError::new(format!("--agent `{name}` is not in the settings"), hint))
+        }
+    }
+}
+
+/// The agent's folder, without symlinks.
+fn folder_of(agent: &AgentName, set: &AgentSettings, caller: &Caller) -> Result<PathBuf, UsageError> {
+    let Some(folder) = &set.working_directory else {
+        return Err(UsageError::new(
+            format!("the agent `{agent}` has no folder of its own"),
+            format!("set agents.{agent}.working_directory in ~/.cofferdam/settings.json"),
+        ));
+    };
+    let path = match (folder.strip_prefix("~"), caller.home()) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => folder.clone(),
+    };
+    if !path.is_absolute() {
+        return Err(UsageError::new(
+            format!("agents.{agent}.working_directory `{}` is not an absolute path", folder.display()),
+            "type a path that begins with `/` or `~/`",
+        ));
+    }
+    let found = path.canonicalize().ok().filter(|path| path.is_dir());
+    let found = found.ok_or_else(|| {
+        UsageError::new(
+            format!("agents.{agent}.working_directory: there is no folder {}", path.display()),
+            format!("mkdir -p '{}'", path.display()),
+        )
+    })?;
+    match found.to_str() {
+        Some(_) => Ok(found),
+        None => Err(not_text(&found)),
+    }
+}
+
+fn not_text(path: &Path) -> UsageError {
+    UsageError::new(
+        format!("the folder {} has a name that is not UTF-8", path.display()),
+        "name another folder",
+    )
+}
+
+fn refused(refusal: Refusal) -> Failure {
+    Failure::new(ExitCode::Refused, refusal.problem).hint(refusal.remedy)
+}
