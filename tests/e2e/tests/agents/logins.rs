@@ -2,131 +2,17 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cofferdam_core::{AgentSetup, EgressPolicy, Network, PromptSetup, RunState};
 use cofferdam_e2e::processes::wait_until;
-use cofferdam_e2e::{
-    Agents, DetachedNode, Engine, Finished, Fixture, Marks, Queue, Record, Running, node_id,
-};
-use cofferdam_scripted_model::{Answer, Kind, Recorded, Script, ScriptedModel};
-use serde_json::{Value, json};
+use cofferdam_e2e::{Agents, DetachedNode, Engine, Finished, Marks, Queue, Record, Running, node_id};
+use cofferdam_scripted_model::{Answer, Script};
 
 use crate::hunt::{EVERYWHERE, hunt};
-use crate::stage::{Cli, Snapshot, new_secret, without_foreign_keys};
-
-/// The year 2100.
-const FAR: u64 = 4_102_444_800;
-
-/// Somebody who has logged in with Claude Code and Codex, and has used them.
-struct LoggedIn {
-    fixture: Fixture,
-    model: ScriptedModel,
-    access: String,
-    /// What must not be inside, with a name for each.
-    private: Vec<(&'static str, String)>,
-}
-
-impl LoggedIn {
-    /// With a model that lets in nothing but the token.
-    fn new(script: impl FnOnce(&Self) -> Script) -> Self {
-        let access = new_secret("login-token");
-        let private = ["access", "refresh", "history", "transcript", "settings"];
-        let private = private.map(|name| (name, new_secret(name))).into();
-        let model = ScriptedModel::start(Script::new([]));
-        let mut one = Self { fixture: Fixture::new(), model, access, private };
-        one.private[0].1.clone_from(&one.access);
-        one.model = ScriptedModel::start(script(&one));
-        one.log_in(&one.access, FAR);
-        for (file, name) in [
-            (".claude/history.jsonl", "history"),
-            (".claude/projects/-repo/1.jsonl", "transcript"),
-            (".claude/settings.json", "settings"),
-            (".codex/history.jsonl", "history"),
-            (".codex/sessions/2026/01/01/rollout-1.jsonl", "transcript"),
-            (".codex/config.toml", "settings"),
-        ] {
-            one.write(file, &format!("{{\"x\":\"{}\"}}\n", one.secret(name)));
-        }
-        one.fixture.set_env("ANTHROPIC_BASE_URL", &one.model.base_url());
-        one.fixture.set_env("OPENAI_BASE_URL", &format!("{}/v1", one.model.base_url()));
-        one
-    }
-
-    fn with_agents(mut self, agents: &Agents) -> Self {
-        self.fixture.set_env("PATH", agents.path().to_str().expect("a plain path"));
-        self
-    }
-
-    /// The files that the two CLIs write, in their real formats.
-    fn log_in(&self, access: &str, expires_at: u64) {
-        let refresh = self.secret("refresh");
-        let claude = json!({ "claudeAiOauth": {
-            "accessToken": access, "refreshToken": refresh, "expiresAt": expires_at * 1000,
-            "scopes": ["user:inference", "user:profile"], "subscriptionType": "max", "rateLimitTier": null,
-        } });
-        self.write(".claude/.credentials.json", &claude.to_string());
-        let claims = json!({
-            "email": "me@example.com",
-            "https://api.openai.com/auth": {"chatgpt_plan_type": "pro", "chatgpt_account_id": "account-1"},
-        });
-        let codex = json!({ "auth_mode": "chatgpt", "OPENAI_API_KEY": null, "tokens": {
-            "id_token": jwt(&claims, "id"), "access_token": access, "refresh_token": refresh,
-            "account_id": "account-1",
-        }, "last_refresh": "2026-11-01T00:00:00Z" });
-        self.write(".codex/auth.json", &codex.to_string());
-    }
-
-    /// As a CLI writes it: a whole new file.
-    fn write(&self, name: &str, content: &str) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a new folder");
-        let new = path.with_extension("new");
-        fs::write(&new, content).expect("a new file");
-        fs::set_permissions(&new, PermissionsExt::from_mode(0o600)).expect("its owner");
-        fs::rename(new, path).expect("its owner");
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.fixture.home().join(name)
-    }
-
-    fn secret(&self, name: &str) -> &str {
-        &self.private.iter().find(|(it, _)| *it == name).expect("a name of a secret").1
-    }
-
-    fn command(&self, cli: Cli, flags: &[&str]) -> std::process::Command {
-        let mut command = self.fixture.command();
-        command.args(["run", "--json"]).args(cli.flags()).args(flags).arg("do what there is to do");
-        without_foreign_keys(&mut command);
-        command
-    }
-
-    fn run(&self, cli: Cli, flags: &[&str]) -> Finished {
-        Finished::of(self.command(cli, flags))
-    }
-
-    fn calls(&self) -> Vec<Recorded> {
-        self.model.requests().into_iter().filter(|request| request.kind == Kind::Call).collect()
-    }
-
-    /// Every request that reached the model brought this token, and nothing that stands in for it.
-    fn assert_the_model_had(&self, token: &str) {
-        for request in self.model.requests() {
-            let headers = format!("{:?}", request.headers);
-            assert_eq!(request.key(), Some(token), "{} {} {headers}", request.method, request.path);
-            assert!(!headers.contains("sk-cofferdam-"), "the placeholder went out: {headers}");
-        }
-    }
-}
-
-fn jwt(claims: &Value, signature: &str) -> String {
-    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-    format!("{}.{}.{signature}", part(&json!({"alg": "RS256"})), part(claims))
-}
+use crate::logged_in::{FAR, LoggedIn};
+use crate::stage::{Cli, Snapshot, new_secret};
 
 /// Looks everywhere inside, then says what the CLI's own folders hold.
 fn look_around(one: &LoggedIn) -> Script {
@@ -282,12 +168,13 @@ fn a_login_that_opens_nothing_is_refused_before_anything_starts() {
     assert_refused(&one, Cli::Claude, "the login of Claude Code in ");
     assert_refused(&one, Cli::Claude, "has expired");
     let path = one.path(".claude/.credentials.json");
-    let lay: [(&dyn Fn(&Path), &str); 4] = [
-        (&|path| fs::write(path, "garbage").expect("its owner"), "it is not what the CLI writes"),
-        (&|path| fs::create_dir(path).expect("a new folder"), "it is not a file"),
-        (&|path| std::os::unix::fs::symlink("/dev/zero", path).expect("a new link"), "it is not a file"),
+    type Lay = fn(&Path);
+    let lay: [(Lay, &str); 4] = [
+        (|path| fs::write(path, "garbage").expect("its owner"), "it is not what the CLI writes"),
+        (|path| fs::create_dir(path).expect("a new folder"), "it is not a file"),
+        (|path| std::os::unix::fs::symlink("/dev/zero", path).expect("a new link"), "it is not a file"),
         (
-            &|path| {
+            |path| {
                 fs::write(path, "{}").expect("a new file");
                 fs::set_permissions(path, PermissionsExt::from_mode(0o666)).expect("its owner");
             },
@@ -303,7 +190,7 @@ fn a_login_that_opens_nothing_is_refused_before_anything_starts() {
     if !rustix::process::geteuid().is_root() {
         let _ = fs::remove_file(&path);
         fs::write(&path, "{}").expect("a new file");
-        fs::set_permissions(&path, PermissionsExt::from_mode(0)).expect("its owner");
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o000)).expect("its owner");
         assert_refused(&one, Cli::Claude, "it cannot be read");
     }
 }

@@ -5,6 +5,7 @@ mod budgets;
 mod choosing;
 mod edits;
 mod hunt;
+mod logged_in;
 mod logins;
 mod on_the_host;
 mod stage;
