@@ -10,7 +10,7 @@ use cofferdam_core::{InsideSeal, Mode, NodeId, OutsideSeal, Policy, SandboxExit,
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use crate::errors::{CreateError, OpenError, Refusal};
+pub use crate::errors::{CreateError, OpenError, Refusal, RefusalKind};
 
 /// Makes sandboxes of one mode.
 #[async_trait]

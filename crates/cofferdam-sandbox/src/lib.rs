@@ -26,7 +26,8 @@ mod trial;
 
 pub use backend::{
     Attachment, Backend, Companion, CreateError, Finding, Layers, Listed, OpenError, Output, Process,
-    Refusal, Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder, ToolOutput, Workspace,
+    Refusal, RefusalKind, Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder, ToolOutput,
+    Workspace,
 };
 pub use remove::remove_tree;
 pub use shim::{runtime_client_main, shim_main};

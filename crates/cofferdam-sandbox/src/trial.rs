@@ -125,10 +125,10 @@ impl From<CreateError> for Stop {
         match error {
             CreateError::NoOverlay { message, .. } => Self::NoOverlay(message),
             CreateError::Refused(refusal) => Self::Other(refusal),
-            CreateError::DiskFull { .. } => Self::Other(Refusal {
-                problem: "there is no space left in the state folder".to_owned(),
-                remedy: "make space, or export COFFERDAM_HOME=/a/folder/on/another/disk".to_owned(),
-            }),
+            CreateError::DiskFull { .. } => Self::Other(Refusal::new(
+                "there is no space left in the state folder",
+                "make space, or export COFFERDAM_HOME=/a/folder/on/another/disk",
+            )),
             CreateError::Failed { message, .. } => Self::Other(failed(message)),
             CreateError::Deadline { within, .. } => {
                 Self::Other(failed(format!("it did not start within {} s", within.as_secs())))
@@ -145,7 +145,7 @@ impl From<OpenError> for Stop {
 
 /// A failure that nobody foresaw: the log is where there is more to see.
 fn failed(problem: String) -> Refusal {
-    Refusal { problem, remedy: "COFFERDAM_LOG=debug cofferdam sandbox doctor".to_owned() }
+    Refusal::new(problem, "COFFERDAM_LOG=debug cofferdam sandbox doctor")
 }
 
 async fn try_one(backend: &dyn Backend, spec: &SandboxSpec) -> Result<Seal, Stop> {

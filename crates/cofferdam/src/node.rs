@@ -99,10 +99,8 @@ fn lookup(caller: &Caller) -> EnvLookup {
 
 /// Where the engine is. A value that cannot be read is told to whoever wants a container, and to nobody else.
 pub(crate) fn engine_address(caller: &Caller, settings: &Settings) -> Result<EngineAddress, Refusal> {
-    let set = settings::docker(caller, settings).map_err(|failure| Refusal {
-        problem: failure.message().to_owned(),
-        remedy: "correct it, or use --mode native".to_owned(),
-    })?;
+    let set = settings::docker(caller, settings)
+        .map_err(|failure| Refusal::new(failure.message().to_owned(), "correct it, or use --mode native"))?;
     Ok(set.host.unwrap_or_else(|| EngineAddress::Unix(DEFAULT_ENGINE.into())))
 }
 

@@ -24,10 +24,10 @@ impl Image {
         match runtime.answer(arguments).await {
             Ok(answer) if answer.is_ok() => Ok(Self::read(&answer.output)),
             Ok(answer) => Err(missing(runtime, kind, name, &answer)),
-            Err(error) => Err(Refusal {
-                problem: format!("`{}` cannot be asked for the image {name}: {error}", runtime.name()),
-                remedy: format!("{} image inspect {name}", runtime.program.display()),
-            }),
+            Err(error) => Err(Refusal::new(
+                format!("`{}` cannot be asked for the image {name}: {error}", runtime.name()),
+                format!("{} image inspect {name}", runtime.program.display()),
+            )),
         }
     }
 
@@ -50,9 +50,9 @@ impl Image {
 fn missing(runtime: &Runtime, kind: Kind, name: &ImageReference, answer: &Answer) -> Refusal {
     let program = runtime.name();
     let build = format!("cofferdam sandbox build-image --tag {name}");
-    Refusal {
-        problem: format!("`{program}` has no image {name}: {}", answer.message()),
-        remedy: match kind {
+    Refusal::new(
+        format!("`{program}` has no image {name}: {}", answer.message()),
+        match kind {
             Kind::Docker => format!("{program} pull {name}, or {build}"),
             Kind::Podman | Kind::Nerdctl => {
                 format!("{program} pull {name}, or {build}; docker save {name} | {program} load")
@@ -62,7 +62,7 @@ fn missing(runtime: &Runtime, kind: Kind, name: &ImageReference, answer: &Answer
             ),
             Kind::Unknown => format!("{program} pull {name}"),
         },
-    }
+    )
 }
 
 #[cfg(test)]

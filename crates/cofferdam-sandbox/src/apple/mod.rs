@@ -95,7 +95,7 @@ impl AppleBackend {
         let asked = runtime.clone();
         let found = tokio::task::spawn_blocking(move || Abilities::of(&asked)).await;
         let found = found.unwrap_or_else(|panic| {
-            Err(Refusal { problem: panic.to_string(), remedy: format!("{} run --help", runtime.name()) })
+            Err(Refusal::new(panic.to_string(), format!("{} run --help", runtime.name())))
         })?;
         self.known().abilities.insert(runtime.program.clone(), found.clone());
         Ok(found)

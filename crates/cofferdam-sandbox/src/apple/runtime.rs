@@ -92,12 +92,12 @@ impl Runtime {
                 folders.map(|folder| folder.join(command.as_str())).find(|path| is_program(path))
             }
         };
-        let program = program.ok_or_else(|| Refusal {
-            problem: format!("there is no container runtime `{command}` on this machine"),
-            remedy:
+        let program = program.ok_or_else(|| {
+            Refusal::new(
+                format!("there is no container runtime `{command}` on this machine"),
                 "install it, or set sandbox.apple.runtime_command in settings.json to one that is there, \
-                     such as `podman`"
-                    .to_owned(),
+                     such as `podman`",
+            )
         })?;
         let text = |path: &Path| path.to_str().map(str::to_owned);
         let path: Vec<String> = caller.path.iter().filter_map(|folder| text(folder)).collect();

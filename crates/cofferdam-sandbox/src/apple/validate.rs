@@ -60,15 +60,15 @@ async fn check_service(runtime: &Runtime, kind: Kind) -> Result<(), Refusal> {
         Err(error) => error.to_string(),
     };
     let program = runtime.name();
-    Err(Refusal {
-        problem: format!("`{program}` does not work here: {why}"),
-        remedy: match kind {
+    Err(Refusal::new(
+        format!("`{program}` does not work here: {why}"),
+        match kind {
             Kind::Apple => format!("{program} system start"),
             Kind::Docker => "sudo systemctl start docker".to_owned(),
             Kind::Nerdctl => "sudo systemctl start containerd".to_owned(),
             Kind::Podman | Kind::Unknown => format!("{program} info"),
         },
-    })
+    ))
 }
 
 async fn check_network(runtime: &Runtime, policy: &Policy) -> Result<(), Refusal> {
@@ -84,10 +84,8 @@ async fn check_network(runtime: &Runtime, policy: &Policy) -> Result<(), Refusal
         Ok(answer) => answer.message(),
         Err(error) => error.to_string(),
     };
-    Err(Refusal {
-        problem: format!("`{program}` cannot use the network {name}: {why}"),
-        remedy: format!(
-            "{program} network ls; then set sandbox.apple.network to one of them, or to `default`"
-        ),
-    })
+    Err(Refusal::new(
+        format!("`{program}` cannot use the network {name}: {why}"),
+        format!("{program} network ls; then set sandbox.apple.network to one of them, or to `default`"),
+    ))
 }

@@ -96,19 +96,19 @@ pub(crate) fn check_mounts<'a>(
 ) -> Result<(), Refusal> {
     for mount in &policy.mounts {
         if !mount.path.exists() {
-            return Err(Refusal {
-                problem: format!("there is nothing to mount at {}", mount.path.display()),
-                remedy: "give --mount a path that exists".to_owned(),
-            });
+            return Err(Refusal::new(
+                format!("there is nothing to mount at {}", mount.path.display()),
+                "give --mount a path that exists",
+            ));
         }
         if engines.clone().any(|socket| is_engine_socket(&mount.path, socket)) {
-            return Err(Refusal {
-                problem: format!(
+            return Err(Refusal::new(
+                format!(
                     "{} is or holds the engine's socket: whoever reaches it is root",
                     mount.path.display()
                 ),
-                remedy: "leave that --mount out".to_owned(),
-            });
+                "leave that --mount out",
+            ));
         }
     }
     Ok(())

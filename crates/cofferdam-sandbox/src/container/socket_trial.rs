@@ -128,14 +128,10 @@ pub(crate) fn file_name_of(parts: &[&str]) -> String {
 
 /// Why such a container cannot be sealed.
 pub(crate) fn unreachable_socket(whose: &str, why: &str) -> Refusal {
-    Refusal {
-        problem: format!(
-            "a container of {whose} cannot reach the broker's socket, so it cannot be sealed: {why}"
-        ),
-        remedy:
-            "use --mode native or an engine of this machine (not in a virtual machine), or say --network open"
-                .to_owned(),
-    }
+    Refusal::new(
+        format!("a container of {whose} cannot reach the broker's socket, so it cannot be sealed: {why}"),
+        "use --mode native or an engine of this machine (not in a virtual machine), or say --network open",
+    )
 }
 
 /// A folder that the user inside may walk.

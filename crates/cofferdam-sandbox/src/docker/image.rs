@@ -31,10 +31,10 @@ impl Image {
             if is_missing(&error) {
                 return missing(name);
             }
-            Refusal {
-                problem: format!("the engine cannot use the image {name}: {}", message_of(&error)),
-                remedy: format!("docker image inspect {name}"),
-            }
+            Refusal::new(
+                format!("the engine cannot use the image {name}: {}", message_of(&error)),
+                format!("docker image inspect {name}"),
+            )
         })?;
         let config = found.config.unwrap_or_default();
         Ok(Self {
@@ -54,5 +54,5 @@ fn missing(name: &ImageReference) -> Refusal {
     } else {
         format!("docker pull {name}, or cofferdam sandbox build-image --tag {name}")
     };
-    Refusal { problem: format!("the engine has no image {name}"), remedy }
+    Refusal::new(format!("the engine has no image {name}"), remedy)
 }
