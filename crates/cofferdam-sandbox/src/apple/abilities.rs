@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cofferdam_core::{LimitsRule, Network, Policy};
 
 use super::runtime::Runtime;
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 
 /// An option is written near the left edge; further right is a description that has been wrapped.
 const DEEPEST_OPTION: usize = 8;
@@ -44,6 +44,7 @@ impl Abilities {
                     format!("`{name}` cannot be started: {error}"),
                     format!("{} --version", runtime.program.display()),
                 )
+                .about(RefusalKind::RuntimeMissing)
             })
         };
         let (help, version) = (ask(&["run", "--help"])?, ask(&["--version"])?);
@@ -52,7 +53,8 @@ impl Abilities {
             return Err(Refusal::new(
                 format!("`{name} run --help` names no options: it is no container runtime"),
                 "set sandbox.apple.runtime_command to one, such as `container` or `podman`",
-            ));
+            )
+            .about(RefusalKind::RuntimeMissing));
         }
         Ok(found)
     }

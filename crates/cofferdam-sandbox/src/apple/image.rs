@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::abilities::Kind;
 use super::runtime::{Answer, Runtime};
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 
 /// What of an image matters to a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,8 @@ impl Image {
             Err(error) => Err(Refusal::new(
                 format!("`{}` cannot be asked for the image {name}: {error}", runtime.name()),
                 format!("{} image inspect {name}", runtime.program.display()),
-            )),
+            )
+            .about(RefusalKind::DaemonUnavailable)),
         }
     }
 
@@ -63,6 +64,7 @@ fn missing(runtime: &Runtime, kind: Kind, name: &ImageReference, answer: &Answer
             Kind::Unknown => format!("{program} pull {name}"),
         },
     )
+    .about(RefusalKind::ImageMissing)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 use crate::native::Caller;
 
 /// Longer than any single answer takes.
@@ -98,6 +98,7 @@ impl Runtime {
                 "install it, or set sandbox.apple.runtime_command in settings.json to one that is there, \
                      such as `podman`",
             )
+            .about(RefusalKind::RuntimeMissing)
         })?;
         let text = |path: &Path| path.to_str().map(str::to_owned);
         let path: Vec<String> = caller.path.iter().filter_map(|folder| text(folder)).collect();

@@ -8,7 +8,7 @@ use super::abilities::Kind;
 use super::arguments::plain;
 use super::runtime::Runtime;
 use super::{AppleBackend, socket_trial};
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 use crate::container::check_mounts;
 
 /// Where engines listen.
@@ -68,7 +68,8 @@ async fn check_service(runtime: &Runtime, kind: Kind) -> Result<(), Refusal> {
             Kind::Nerdctl => "sudo systemctl start containerd".to_owned(),
             Kind::Podman | Kind::Unknown => format!("{program} info"),
         },
-    ))
+    )
+    .about(RefusalKind::DaemonUnavailable))
 }
 
 async fn check_network(runtime: &Runtime, policy: &Policy) -> Result<(), Refusal> {

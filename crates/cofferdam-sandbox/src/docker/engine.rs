@@ -12,7 +12,7 @@ use cofferdam_core::{EngineAddress, with_causes};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::OnceCell;
 
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 
 /// Longer than any single answer takes: pulling is never asked for, and streams have no end of their own.
 const TIMEOUT_SECONDS: u64 = 120;
@@ -40,7 +40,8 @@ impl Engine {
                 "the engine at {target} is not on this machine: it could not show the workspace or the broker's socket"
             ),
             "export DOCKER_HOST=unix:///var/run/docker.sock, or use --mode native",
-        ))
+        )
+        .about(RefusalKind::DaemonUnavailable))
     }
 
     /// The engine behind this socket.
@@ -61,11 +62,13 @@ impl Engine {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Refusal::new(
                 format!("the Docker engine at {path} may not be used by this user"),
                 "sudo usermod -aG docker \"$USER\", and log in again",
-            )),
+            )
+            .about(RefusalKind::DaemonForbidden)),
             Err(error) => Err(Refusal::new(
                 format!("no Docker engine answers at {path}: {error}"),
                 "sudo systemctl start docker, or export DOCKER_HOST=unix:///path/of/its.sock",
-            )),
+            )
+            .about(RefusalKind::DaemonUnavailable)),
         }
     }
 
@@ -81,6 +84,7 @@ impl Engine {
         };
         let client = self.client.get_or_try_init(settle).await.map_err(|why| {
             Refusal::new(format!("the Docker engine at {path} does not answer: {why}"), "docker version")
+                .about(RefusalKind::DaemonUnavailable)
         })?;
         Ok(client.clone())
     }

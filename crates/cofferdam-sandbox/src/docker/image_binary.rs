@@ -10,7 +10,7 @@ use cofferdam_core::Policy;
 use super::DockerBackend;
 use super::image::Image;
 use super::throwaway::{Question, ask};
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 
 /// Where an image that `cofferdam sandbox build-image` made has our binary.
 pub(super) const IN_IMAGE: &str = "/usr/local/bin/cofferdam";
@@ -93,6 +93,7 @@ fn refusal(policy: &Policy, image: &Image, why: &str) -> Refusal {
             image.os, image.architecture
         ),
     )
+    .about(RefusalKind::ImageInvalid)
 }
 
 /// `cofferdam 1.2.3` on the first line.

@@ -6,14 +6,14 @@ use cofferdam_core::{Network, Policy};
 
 use super::engine::{is_missing, message_of};
 use super::{DockerBackend, image_binary, known_engine, socket_trial};
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 use crate::container::check_mounts;
 
 /// Refuses what the engine cannot hold.
 pub(super) async fn validate(backend: &DockerBackend, policy: &Policy) -> Result<(), Refusal> {
     let engine = backend.engine()?;
     check_mounts(policy, [engine.path()].into_iter())?;
-    let docker = engine.connect().await?;
+    let docker = backend.connect().await?;
     let state = &backend.options.state;
     let suits = |info: &SystemInfo| {
         check_users(info).and_then(|()| check_limits(info)).and_then(|()| check_runtime(info, policy))
@@ -41,6 +41,7 @@ pub(super) async fn validate(backend: &DockerBackend, policy: &Policy) -> Result
 pub(super) async fn ask_info(docker: &Docker) -> Result<SystemInfo, Refusal> {
     docker.info().await.map_err(|error| {
         Refusal::new(format!("the engine does not say what it can do: {}", message_of(&error)), "docker info")
+            .about(RefusalKind::DaemonUnavailable)
     })
 }
 
