@@ -13,6 +13,7 @@ mod egress;
 mod event;
 mod ids;
 mod image;
+mod iso_time;
 mod loopback;
 mod mask;
 mod message;
@@ -38,6 +39,7 @@ pub use egress::{
 pub use event::{Event, EventType, NewEvent};
 pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
 pub use image::{ImageReference, ImageReferenceError};
+pub use iso_time::iso_time;
 pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};

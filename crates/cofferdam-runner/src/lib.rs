@@ -5,6 +5,7 @@
 
 pub mod artifacts;
 mod attached;
+pub mod auth;
 mod confined;
 mod dispatcher;
 mod egress;
