@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::auth::AuthCommand;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::run::RunArgs;
@@ -27,6 +28,9 @@ pub(crate) enum Command {
     /// Look at what this machine can enforce, and build the image of containers
     #[command(subcommand)]
     Sandbox(SandboxCommand),
+    /// Find out whether agents are logged in
+    #[command(subcommand)]
+    Auth(AuthCommand),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }
