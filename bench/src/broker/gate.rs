@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use cofferdam_broker::{
-    Bounds, Broker, Credential, GitCredential, Grant, ModelGrant, Options, PriceTable, Secrets, Upstream,
+    Bounds, Broker, Credential, GitCredential, Grant, Locked, ModelGrant, Options, PriceTable, Secrets,
+    Upstream,
 };
 use cofferdam_core::{
-    AgentSetup, AttemptRef, Budget, HostPort, NodeId, Policy, Redactor, RetryPolicy, RunId, RunRequest,
-    Source, Vendor,
+    AgentSetup, AttemptRef, Budget, HostPort, NodeId, Policy, Provider, Redactor, RetryPolicy, RunId,
+    RunRequest, Source, Vendor,
 };
 use cofferdam_runner::{Home, StoreLedger, now_ms};
 use cofferdam_store::Store;
@@ -32,6 +33,7 @@ pub(super) fn serve(folder: &Path, upstream: u16) -> anyhow::Result<()> {
         };
         let broker = Broker::new(options, Arc::new(ledger));
         let model = ModelGrant {
+            agent: None,
             placeholder: "placeholder".to_owned(),
             placeholder_required: false,
             vendor_tools: false,
@@ -73,9 +75,9 @@ struct Keys {
 }
 
 impl Secrets for Keys {
-    fn upstream(&self, _: Vendor) -> Option<Upstream> {
+    fn upstream(&self, _: Vendor, _: Option<Provider>) -> Result<Upstream, Locked> {
         let credential = Credential::ApiKey("sk-ant-of-the-benchmark-0123456789".to_owned());
-        Some(Upstream { base_url: self.base_url.clone(), credential })
+        Ok(Upstream { base_url: self.base_url.clone(), credential })
     }
 
     fn git(&self, _: &HostPort) -> Option<GitCredential> {

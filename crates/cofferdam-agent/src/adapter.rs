@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use cofferdam_core::{AgentReport, AgentSetup, AttemptRef, EventType, MAX_EVENT_TEXT, MessageKind, Vendor};
+use cofferdam_core::{
+    AgentReport, AgentSetup, AttemptRef, EventType, Login, MAX_EVENT_TEXT, MessageKind, Vendor,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -108,6 +110,8 @@ pub struct ModelRoute<'a> {
     pub placeholder: &'a str,
     /// Whose model it is, where a CLI can talk to several.
     pub vendor: Option<Vendor>,
+    /// What the CLI is to think that it has.
+    pub login: &'a Login,
 }
 
 /// How an agent is started. There is no shell in between, so nothing in it needs quoting.
@@ -117,8 +121,23 @@ pub struct Command {
     pub argv: Vec<String>,
     /// Variables that the CLI needs, over those of the job.
     pub env: BTreeMap<String, String>,
+    /// What its home has to have before it starts.
+    pub files: Vec<HomeFile>,
     /// Where its stdin comes from.
     pub stdin: Stdin,
+}
+
+/// A file that a CLI looks for in a folder of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HomeFile {
+    /// The variable that names the folder.
+    pub variable: &'static str,
+    /// The folder below the home, where the variable is not set.
+    pub folder: &'static str,
+    /// The path in that folder.
+    pub name: &'static str,
+    /// The content. No secret is in it.
+    pub content: String,
 }
 
 /// Where an agent's stdin comes from.

@@ -30,7 +30,7 @@ impl Adapter for CommandAdapter {
     }
 
     fn command(&self, _context: &Context<'_>) -> Command {
-        Command { argv: self.argv.clone(), env: BTreeMap::new(), stdin: Stdin::Null }
+        Command { argv: self.argv.clone(), env: BTreeMap::new(), files: Vec::new(), stdin: Stdin::Null }
     }
 
     fn parse(&mut self, stream: Stream, line: &[u8]) -> Step {

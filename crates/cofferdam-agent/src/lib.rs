@@ -19,7 +19,8 @@ mod opencode;
 mod output_text;
 
 pub use adapter::{
-    Adapter, Command, Context, Message, ModelRoute, Parsed, Receipt, Stdin, Step, Stream, Supports, for_setup,
+    Adapter, Command, Context, HomeFile, Message, ModelRoute, Parsed, Receipt, Stdin, Step, Stream, Supports,
+    for_setup,
 };
 pub use detect::Search;
 pub use output_text::{exact_text, shown_text};

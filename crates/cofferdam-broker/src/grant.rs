@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cofferdam_core::{AllowRule, AttemptRef, Budget, Forward, RepoUrl};
+use cofferdam_core::{AllowRule, AttemptRef, Budget, Forward, Provider, RepoUrl};
 
 /// What the broker lets through for one attempt.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct Grant {
 /// How an attempt may use the model.
 #[derive(Debug, Clone)]
 pub struct ModelGrant {
+    /// Which CLI asks; `None` for a plain program.
+    pub agent: Option<Provider>,
     /// What the agent sends instead of a key.
     pub placeholder: String,
     /// Whether a request without the placeholder is refused. Needed where the loopback is shared with other

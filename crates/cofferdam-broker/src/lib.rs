@@ -36,7 +36,7 @@ mod upstream;
 pub use broker::{Broker, OpenError};
 pub use grant::{GitGrant, Grant, ModelGrant};
 pub use ledger::{CallBegun, CallEnded, CallId, Ledger, LedgerError};
-pub use options::{Bounds, Credential, GitCredential, Options, Price, PriceTable, Secrets, Upstream};
+pub use options::{Bounds, Credential, GitCredential, Locked, Options, Price, PriceTable, Secrets, Upstream};
 pub use socket::connect;
 
 #[doc(hidden)]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_core::{HostPort, Vendor};
+use cofferdam_core::{HostPort, Provider, Vendor};
 
 /// What a broker is made with.
 #[derive(Clone)]
@@ -22,16 +22,30 @@ pub struct Options {
 
 /// Who knows the secrets.
 pub trait Secrets: Send + Sync {
-    /// Where a vendor's interface is, with what opens it. `None` if there is neither key nor login.
-    fn upstream(&self, vendor: Vendor) -> Option<Upstream>;
+    /// Where a vendor's interface is, with what opens it now. `agent` is who asks: a login is for the CLI that it was
+    /// made with, and a plain program, which is `None`, has keys alone.
+    ///
+    /// # Errors
+    /// [`Locked`] if there is nothing that opens it.
+    fn upstream(&self, vendor: Vendor, agent: Option<Provider>) -> Result<Upstream, Locked>;
     /// What opens repositories at this host, if anything does.
     fn git(&self, host: &HostPort) -> Option<GitCredential>;
+}
+
+/// Why nothing opens a vendor's interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Locked {
+    /// There is neither key nor login.
+    NoKey,
+    /// There is a login that opens nothing now: what is wrong with it and what to do, for people.
+    Login(String),
 }
 
 /// Where a vendor's interface is.
 #[derive(Clone)]
 pub struct Upstream {
-    /// Without `/v1`: `https://api.anthropic.com`, `https://api.openai.com`. A path is kept as a prefix.
+    /// Without `/v1`: `https://api.anthropic.com`, `https://api.openai.com`. A path is kept as a prefix. That of a
+    /// [`Credential::ChatGpt`] is whole.
     pub base_url: String,
     /// What opens it.
     pub credential: Credential,
@@ -44,13 +58,20 @@ pub enum Credential {
     ApiKey(String),
     /// A bearer token for either.
     Bearer(String),
+    /// The login of Codex at ChatGPT, whose interface is like OpenAI's Responses.
+    ChatGpt {
+        /// The bearer token.
+        token: String,
+        /// Which of the user's accounts it is for.
+        account: Option<String>,
+    },
 }
 
 impl Credential {
     /// The secret itself.
     pub(crate) fn secret(&self) -> &str {
         match self {
-            Self::ApiKey(secret) | Self::Bearer(secret) => secret,
+            Self::ApiKey(secret) | Self::Bearer(secret) | Self::ChatGpt { token: secret, .. } => secret,
         }
     }
 }

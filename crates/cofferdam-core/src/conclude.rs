@@ -147,7 +147,10 @@ fn of_trouble(trouble: &ModelTrouble, exit_code: Option<i32>) -> Outcome {
         TroubleKind::Budget => (FailureClass::Budget, None),
         TroubleKind::Auth => (
             FailureClass::Auth,
-            Some("check the key (ANTHROPIC_API_KEY or OPENAI_API_KEY) and the address it is meant for"),
+            Some(
+                "check the key (ANTHROPIC_API_KEY or OPENAI_API_KEY) and the address it is meant for; a login is \
+                 renewed by its own CLI: type `claude -p hi` or `codex exec hi` once",
+            ),
         ),
         TroubleKind::Quota => (
             FailureClass::Quota,

@@ -49,7 +49,8 @@ pub use policy::{
     UnknownNetwork, WORKER_PIDS, gateway, inside,
 };
 pub use protocol::{
-    AgentReport, FromWorker, Gateway, Job, LineError, MAX_EVENT_TEXT, ToWorker, WorkerExited, worker_line,
+    AgentReport, FromWorker, Gateway, Job, LineError, Login, MAX_EVENT_TEXT, ToWorker, WorkerExited,
+    worker_line,
 };
 pub use quantity::{LEAST_MEMORY_BYTES, MOST_PIDS, parse_bytes, parse_count, parse_cpus_milli, show_bytes};
 pub use redact::{REDACTED, RedactedStream, Redactor, SHORTEST_SECRET, Secrets};

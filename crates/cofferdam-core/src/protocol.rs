@@ -74,8 +74,33 @@ pub struct Gateway {
     pub proxy: bool,
     /// Whose model the agent talks to.
     pub vendor: Option<crate::egress::Vendor>,
+    /// What the agent's CLI is to think that it has.
+    #[serde(default)]
+    pub login: Login,
     /// The run's own repository, if the broker serves it: the address as people write it.
     pub repository: Option<String>,
+}
+
+/// What an agent's CLI is to think that it has, because it behaves differently with each: which model is its
+/// default, how it asks. The secret itself stays with the broker; nothing here is one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Login {
+    /// An API key.
+    #[default]
+    Key,
+    /// A subscription at claude.ai.
+    ClaudeAi {
+        /// Which: `pro`, `max`, …
+        subscription: Option<String>,
+        /// How much it may be used.
+        rate_limit_tier: Option<String>,
+    },
+    /// A subscription at ChatGPT.
+    ChatGpt {
+        /// Which: `plus`, `pro`, …
+        plan: Option<String>,
+    },
 }
 
 /// A line to the worker.

@@ -11,6 +11,7 @@ use crate::outcome::Outcome;
 use crate::policy::Policy;
 use crate::repo_url::RepoUrl;
 use crate::retry::RetryPolicy;
+use crate::settings::Provider;
 
 /// Where the workspace comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +73,17 @@ impl AgentSetup {
             Self::ClaudeCode(_) => "claude_code",
             Self::Codex(_) => "codex",
             Self::OpenCode(_) => "opencode",
+        }
+    }
+
+    /// Which CLI it is; `None` for a plain command.
+    #[must_use]
+    pub fn cli(&self) -> Option<Provider> {
+        match self {
+            Self::Command { .. } => None,
+            Self::ClaudeCode(_) => Some(Provider::ClaudeCode),
+            Self::Codex(_) => Some(Provider::Codex),
+            Self::OpenCode(_) => Some(Provider::OpenCode),
         }
     }
 

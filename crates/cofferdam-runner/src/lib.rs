@@ -15,6 +15,7 @@ mod failpoints;
 pub mod fuzzing;
 mod home;
 pub mod installation;
+pub mod logins;
 mod node;
 mod pristine_git;
 pub mod raw_path;
@@ -28,4 +29,6 @@ pub use egress::{BrokerAccess, BrokerProcess, BrokerService, ServiceError, Store
 pub use execute::ExecuteError;
 pub use failpoints::FAILPOINTS;
 pub use home::Home;
-pub use node::{CallerPaths, EnvLookup, GitLookup, Node, NodeOptions, now_ms};
+pub use node::{
+    CallerPaths, EnvLookup, GitLookup, ModelChoice, ModelLookup, NoModel, Node, NodeOptions, now_ms,
+};

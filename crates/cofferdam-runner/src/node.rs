@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cofferdam_broker::GitCredential;
-use cofferdam_core::{HostPort, Mode, NodeId, Redactor, Vendor};
+use cofferdam_core::{HostPort, Login, Mode, NodeId, Provider, Redactor, Vendor};
 use cofferdam_sandbox::{Attachment, Backend};
 use cofferdam_store::{Store, WakeListener};
 use rustix::fs::{FlockOperation, flock};
@@ -42,13 +42,34 @@ pub struct NodeOptions {
     pub broker: BrokerAccess,
     /// What opens git hosts.
     pub git: GitLookup,
-    /// Vendors of models for which there is a key.
-    pub vendors: Vec<Vendor>,
+    /// What opens models.
+    pub models: ModelLookup,
     /// Knows the caller's secrets. What an attempt may see is added for that attempt.
     pub redactor: Redactor,
     /// Protections that tests leave out, to show that they would be missed.
     #[cfg(feature = "failpoints")]
     pub without: Vec<String>,
+}
+
+/// Finds whose model a coding agent can use now, of these vendors; the first that something opens.
+pub type ModelLookup = Arc<dyn Fn(Provider, &[Vendor]) -> Result<ModelChoice, NoModel> + Send + Sync>;
+
+/// Whose model an agent uses, and what its CLI is to think that it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// Whose model it is.
+    pub vendor: Vendor,
+    /// A key, or which login.
+    pub login: Login,
+}
+
+/// Why an agent has no model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoModel {
+    /// What is missing or wrong.
+    pub message: String,
+    /// What to type.
+    pub hint: String,
 }
 
 /// Finds what opens repositories at a host, if anything does.
@@ -74,7 +95,7 @@ pub struct Node {
     pub(crate) caller: CallerPaths,
     pub(crate) broker: BrokerAccess,
     pub(crate) git: GitLookup,
-    pub(crate) vendors: Vec<Vendor>,
+    pub(crate) models: ModelLookup,
     pub(crate) redactor: Redactor,
     #[cfg(feature = "failpoints")]
     without: Vec<String>,
@@ -103,7 +124,7 @@ impl Node {
             caller: options.caller,
             broker: options.broker,
             git: options.git,
-            vendors: options.vendors,
+            models: options.models,
             redactor: options.redactor,
             #[cfg(feature = "failpoints")]
             without: options.without,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cofferdam_core::{Gateway, gateway};
+use cofferdam_core::{Gateway, Login, gateway};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::Semaphore;
@@ -76,6 +76,7 @@ pub fn open_alone(folder: &Path) -> io::Result<u16> {
         placeholder: String::new(),
         proxy: false,
         vendor: None,
+        login: Login::Key,
         repository: None,
     };
     open(&setup).map(|opened| opened.port)
@@ -154,6 +155,7 @@ mod tests {
             placeholder: String::new(),
             proxy: true,
             vendor: None,
+            login: Login::Key,
             repository: None,
         }
     }

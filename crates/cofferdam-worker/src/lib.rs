@@ -16,6 +16,7 @@ mod environment;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gateway;
+mod home_files;
 mod host_lines;
 mod input;
 mod launch;

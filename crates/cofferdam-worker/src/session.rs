@@ -16,6 +16,7 @@ use crate::agent_process::{AgentProcess, end_of};
 use crate::ending::kill_once;
 use crate::environment;
 use crate::gateway;
+use crate::home_files;
 use crate::input::Input;
 use crate::output::LineWriter;
 use crate::probe;
@@ -142,6 +143,10 @@ impl Session {
         command: Command,
         context: &Context<'_>,
     ) -> io::Result<(AgentEnd, Option<AgentReport>)> {
+        if let Err(error) = home_files::write(&command.files, &job.env) {
+            self.sweep(None)?;
+            return Ok((AgentEnd::NotStarted { reason: error.to_string() }, None));
+        }
         let argv0 = command.argv.first().cloned();
         let binary = self.options.binary.clone();
         let started = AgentProcess::start(&binary, job, adapter, command, &self.reaper, &self.sender);
@@ -357,6 +362,7 @@ fn context<'a>(job: &'a Job, gateway_url: Option<&'a str>) -> Context<'a> {
         gateway_url,
         placeholder: &setup.placeholder,
         vendor: setup.vendor,
+        login: &setup.login,
     });
     Context {
         program: &job.program,

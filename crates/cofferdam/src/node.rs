@@ -16,7 +16,7 @@ use cofferdam_store::{OpenError, Store};
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::secrets::CallerSecrets;
+use crate::secrets::{CallerSecrets, no_model};
 use crate::{redaction, settings};
 
 /// Variables that say nothing private and that programs work badly without.
@@ -64,8 +64,7 @@ impl BrokerSetup {
 pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) -> Result<Node, Failure> {
     let on = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
     let store = open_store(home).await?;
-    let vendors = broker.secrets.vendors();
-    let secrets = broker.secrets.clone();
+    let (secrets, keys) = (broker.secrets.clone(), broker.secrets.clone());
     let settings = broker.settings.clone();
     let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));
     let broker = BrokerAccess::Own { broker: broker.start(&ledger), ledger };
@@ -80,7 +79,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
         caller: CallerPaths { path: paths.path, home: paths.home },
         broker,
         git: Arc::new(move |host| secrets.git(host)),
-        vendors,
+        models: Arc::new(move |cli, vendors| keys.choose(cli, vendors).map_err(|error| no_model(&error))),
         redactor: redaction::know(caller),
         #[cfg(feature = "failpoints")]
         without: without(),

@@ -1,4 +1,5 @@
-//! What of the caller's environment must not be seen by others: keys, tokens, and the passwords of proxies.
+//! What of the caller's must not be seen by others: keys, tokens and the passwords of proxies in the environment, and
+//! the tokens of the agent CLIs' logins.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -8,6 +9,7 @@ use cofferdam_core::{AgentSetup, Redactor, Secrets};
 
 use crate::caller::Caller;
 use crate::failure::UsageError;
+use crate::secrets::logins;
 
 /// How the names of variables with secrets end, whatever stands before it.
 const ENDINGS: [&str; 13] = [
@@ -34,7 +36,8 @@ static KNOWN: OnceLock<Redactor> = OnceLock::new();
 
 /// Makes the caller's secrets known to everything that this process says.
 pub(crate) fn know(caller: &Caller) -> Redactor {
-    KNOWN.get_or_init(|| Redactor::new(of(caller))).clone()
+    let all = || Redactor::new(of(caller)).with(logins(caller).secrets().iter().map(String::as_str));
+    KNOWN.get_or_init(all).clone()
 }
 
 /// The redactor of this process; before the caller is known, one that knows addresses alone.

@@ -1,54 +1,128 @@
-//! What opens models and git hosts, from the caller's environment. It goes to the broker, and nowhere else.
+//! What opens models and git hosts: keys from the caller's environment, and the logins of the agent CLIs. It goes to the
+//! broker, and nowhere else.
 
-use cofferdam_broker::{Credential, GitCredential, Secrets, Upstream};
-use cofferdam_core::{Host, HostPort, Vendor};
+use cofferdam_broker::{Credential, GitCredential, Locked, Secrets, Upstream};
+use cofferdam_core::{AgentSetup, Host, HostPort, Login, Provider, Vendor};
+use cofferdam_runner::installation::Cli;
+use cofferdam_runner::logins::{LoginError, LoginPlaces, Logins};
+use cofferdam_runner::{ModelChoice, NoModel};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 
-/// The caller's keys.
+/// Where the login of Codex at ChatGPT is served.
+const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
+
+/// The caller's keys and logins.
 #[derive(Clone, Default)]
 pub(crate) struct CallerSecrets {
-    anthropic: Option<Upstream>,
-    openai: Option<Upstream>,
+    anthropic: Option<Credential>,
+    openai: Option<Credential>,
+    /// The long-lived token of `claude setup-token`.
+    claude_code: Option<Credential>,
+    logins: Logins,
+    anthropic_url: String,
+    openai_url: String,
+    chatgpt_url: String,
     github: Option<String>,
     gitlab: Option<String>,
     any_git_host: Option<String>,
+}
+
+/// The logins of the caller's CLIs, where the caller's variables say that they are.
+pub(crate) fn logins(caller: &Caller) -> Logins {
+    let folder = |name: &str| caller.var(name).map(|path| caller.resolve(path.as_ref()));
+    Logins::new(LoginPlaces::of(caller.home().as_deref(), folder))
 }
 
 impl CallerSecrets {
     /// Reads the caller's keys and the addresses that they are meant for.
     pub(crate) fn of(caller: &Caller) -> Result<Self, Failure> {
         let var = |name: &str| caller.var(name).and_then(|value| value.to_str()).map(str::to_owned);
-        let anthropic = var("ANTHROPIC_API_KEY")
-            .map(Credential::ApiKey)
-            .or_else(|| var("ANTHROPIC_AUTH_TOKEN").map(Credential::Bearer));
-        let openai = var("OPENAI_API_KEY").map(Credential::ApiKey);
-        let upstream = |credential, variable: &str, public: &str| -> Result<Option<Upstream>, Failure> {
-            let Some(credential) = credential else { return Ok(None) };
-            let base_url = match var(variable) {
-                Some(address) => base_url(variable, &address)?,
-                None => public.to_owned(),
-            };
-            Ok(Some(Upstream { base_url, credential }))
-        };
+        let address = |variable: &str| var(variable).map(|text| base_url(variable, &text)).transpose();
+        let (anthropic_url, openai_url) = (address("ANTHROPIC_BASE_URL")?, address("OPENAI_BASE_URL")?);
+        let without_version = |url: &String| url.strip_suffix("/v1").unwrap_or(url).to_owned();
+        let or = |url: Option<String>, public: &str| url.unwrap_or_else(|| public.to_owned());
         Ok(Self {
-            anthropic: upstream(anthropic, "ANTHROPIC_BASE_URL", "https://api.anthropic.com")?,
-            openai: upstream(openai, "OPENAI_BASE_URL", "https://api.openai.com")?,
+            anthropic: var("ANTHROPIC_API_KEY")
+                .map(Credential::ApiKey)
+                .or_else(|| var("ANTHROPIC_AUTH_TOKEN").map(Credential::Bearer)),
+            openai: var("OPENAI_API_KEY").map(Credential::ApiKey),
+            claude_code: var("CLAUDE_CODE_OAUTH_TOKEN").map(Credential::Bearer),
+            logins: logins(caller),
+            anthropic_url: or(anthropic_url.as_ref().map(without_version), "https://api.anthropic.com"),
+            openai_url: or(openai_url.as_ref().map(without_version), "https://api.openai.com"),
+            chatgpt_url: or(openai_url, CHATGPT),
             github: var("GH_TOKEN").or_else(|| var("GITHUB_TOKEN")),
             gitlab: var("GITLAB_TOKEN"),
             any_git_host: var("COFFERDAM_GIT_TOKEN"),
         })
     }
 
-    /// The vendors for which there is a key.
-    pub(crate) fn vendors(&self) -> Vec<Vendor> {
-        Vendor::ALL.into_iter().filter(|vendor| self.upstream(*vendor).is_some()).collect()
+    /// Whose model a coding agent can use: the first that there is a key for, or else a login of its own CLI.
+    pub(crate) fn choose(&self, cli: Provider, vendors: &[Vendor]) -> Result<ModelChoice, LoginError> {
+        let with_key = vendors.iter().find(|vendor| self.key(**vendor, Some(cli)).is_some());
+        if let Some(&vendor) = with_key {
+            let login = if self.key(vendor, None).is_some() { Login::Key } else { claude_ai() };
+            return Ok(ModelChoice { vendor, login });
+        }
+        let mut problem = LoginError::Missing { cli };
+        for &vendor in vendors {
+            match self.logins.current(cli, vendor, now_ms()) {
+                Ok(open) => return Ok(ModelChoice { vendor, login: open.login }),
+                Err(LoginError::Missing { .. }) => {}
+                Err(error) => problem = error,
+            }
+        }
+        Err(problem)
+    }
+
+    /// The same for what a run asks for; `None` for a plain command.
+    pub(crate) fn choose_for(&self, agent: &AgentSetup) -> Result<Option<ModelChoice>, LoginError> {
+        let (Some(cli), Some(vendors)) = (agent.cli(), agent.vendors()) else { return Ok(None) };
+        self.choose(cli, vendors).map(Some)
+    }
+
+    fn key(&self, vendor: Vendor, cli: Option<Provider>) -> Option<&Credential> {
+        match vendor {
+            Vendor::Anthropic => {
+                // A subscription is for the CLI that it comes with.
+                let own = self.claude_code.as_ref().filter(|_| cli == Some(Provider::ClaudeCode));
+                self.anthropic.as_ref().or(own)
+            }
+            Vendor::Openai => self.openai.as_ref(),
+        }
+    }
+
+    fn address(&self, vendor: Vendor, credential: &Credential) -> String {
+        match (vendor, credential) {
+            (Vendor::Anthropic, _) => self.anthropic_url.clone(),
+            (Vendor::Openai, Credential::ChatGpt { .. }) => self.chatgpt_url.clone(),
+            (Vendor::Openai, Credential::ApiKey(_) | Credential::Bearer(_)) => self.openai_url.clone(),
+        }
     }
 }
 
-/// Without `/v1`, which OpenAI's clients want in the address and Anthropic's do not.
+/// A subscription of which nothing more is known.
+fn claude_ai() -> Login {
+    Login::ClaudeAi { subscription: None, rate_limit_tier: None }
+}
+
+/// What is said of an agent without a model.
+pub(crate) fn no_model(error: &LoginError) -> NoModel {
+    let message = match error {
+        LoginError::Missing { cli } => format!("there is neither a key nor a login for {}", title(*cli)),
+        LoginError::Expired { .. } | LoginError::Unusable { .. } => error.to_string(),
+    };
+    NoModel { message, hint: error.hint() }
+}
+
+fn title(cli: Provider) -> &'static str {
+    Cli::ALL.into_iter().find(|it| it.provider() == cli.as_str()).map_or(cli.as_str(), Cli::title)
+}
+
+/// An address that a key is sent to.
 fn base_url(variable: &str, address: &str) -> Result<String, Failure> {
     let refuse = |why: &str| {
         Failure::new(ExitCode::Refused, format!("{variable} is not an address of a model: {why}"))
@@ -65,16 +139,20 @@ fn base_url(variable: &str, address: &str) -> Result<String, Failure> {
     if address.contains(['?', '#']) || address.chars().any(|c| c.is_control() || c == ' ') {
         return Err(refuse("it has characters that an address cannot have"));
     }
-    let address = address.trim_end_matches('/');
-    Ok(address.strip_suffix("/v1").unwrap_or(address).to_owned())
+    Ok(address.trim_end_matches('/').to_owned())
 }
 
 impl Secrets for CallerSecrets {
-    fn upstream(&self, vendor: Vendor) -> Option<Upstream> {
-        match vendor {
-            Vendor::Anthropic => self.anthropic.clone(),
-            Vendor::Openai => self.openai.clone(),
-        }
+    fn upstream(&self, vendor: Vendor, agent: Option<Provider>) -> Result<Upstream, Locked> {
+        let credential = match (self.key(vendor, agent), agent) {
+            (Some(key), _) => key.clone(),
+            (None, None) => return Err(Locked::NoKey),
+            (None, Some(cli)) => match self.logins.current(cli, vendor, now_ms()) {
+                Ok(open) => open.credential,
+                Err(error) => return Err(Locked::Login(no_model(&error).message)),
+            },
+        };
+        Ok(Upstream { base_url: self.address(vendor, &credential), credential })
     }
 
     fn git(&self, host: &HostPort) -> Option<GitCredential> {
@@ -99,19 +177,91 @@ mod tests {
         CallerSecrets::of(&Caller { env, current_folder: "/".into() })
     }
 
+    fn url(found: &CallerSecrets, vendor: Vendor, agent: Option<Provider>) -> Option<String> {
+        found.upstream(vendor, agent).ok().map(|upstream| upstream.base_url)
+    }
+
     #[test]
     fn a_vendor_without_a_key_has_no_upstream() {
         let found =
             secrets(&[("OPENAI_API_KEY", "k"), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")]).unwrap();
-        assert_eq!(found.vendors(), [Vendor::Openai]);
+        assert_eq!(url(&found, Vendor::Openai, None).as_deref(), Some("https://api.openai.com"));
+        assert!(found.upstream(Vendor::Anthropic, None).err() == Some(Locked::NoKey));
+        let choice = found.choose(Provider::OpenCode, &Vendor::ALL).unwrap();
+        assert_eq!((choice.vendor, choice.login), (Vendor::Openai, Login::Key));
     }
 
     #[test]
     fn the_version_in_an_address_is_ours_to_add() {
         for address in ["http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1/", "http://127.0.0.1:9"] {
             let found = secrets(&[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", address)]).unwrap();
-            assert_eq!(found.upstream(Vendor::Openai).unwrap().base_url, "http://127.0.0.1:9");
+            assert_eq!(url(&found, Vendor::Openai, None).as_deref(), Some("http://127.0.0.1:9"));
         }
+    }
+
+    /// A home with logins of all three CLIs, that never expire.
+    fn logged_in(env: &[(&str, &str)]) -> (tempfile::TempDir, CallerSecrets) {
+        let home = tempfile::tempdir().unwrap();
+        let files = [
+            (".claude/.credentials.json", r#"{"claudeAiOauth": {"accessToken": "of-claude"}}"#),
+            (".codex/auth.json", r#"{"tokens": {"access_token": "of-chatgpt", "account_id": "a"}}"#),
+            (".local/share/opencode/auth.json", r#"{"openai": {"type": "api", "key": "of-opencode"}}"#),
+        ];
+        for (name, content) in files {
+            let path = home.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, content).unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        }
+        let own = home.path().to_str().unwrap().to_owned();
+        let found = secrets(&[env, &[("HOME", &own)]].concat()).unwrap();
+        (home, found)
+    }
+
+    fn opener(found: &CallerSecrets, vendor: Vendor, agent: Option<Provider>) -> Option<String> {
+        found.upstream(vendor, agent).ok().map(|upstream| match upstream.credential {
+            Credential::ApiKey(secret) | Credential::Bearer(secret) => secret,
+            Credential::ChatGpt { token, .. } => token,
+        })
+    }
+
+    #[test]
+    fn a_login_opens_the_model_for_its_own_cli_alone() {
+        use Provider::{ClaudeCode, Codex, OpenCode};
+        let (_home, found) = logged_in(&[]);
+        let anthropic = |agent| opener(&found, Vendor::Anthropic, agent);
+        let openai = |agent| opener(&found, Vendor::Openai, agent);
+        assert_eq!(anthropic(Some(ClaudeCode)).as_deref(), Some("of-claude"));
+        assert_eq!((anthropic(Some(OpenCode)), anthropic(Some(Codex)), anthropic(None)), (None, None, None));
+        assert_eq!(openai(Some(Codex)).as_deref(), Some("of-chatgpt"));
+        assert_eq!(openai(Some(OpenCode)).as_deref(), Some("of-opencode"));
+        assert_eq!(openai(None), None, "a plain program has keys alone");
+    }
+
+    #[test]
+    fn a_key_in_the_environment_counts_more_than_a_login() {
+        let token = ("CLAUDE_CODE_OAUTH_TOKEN", "long-lived");
+        let choose = |found: &CallerSecrets| found.choose(Provider::ClaudeCode, &[Vendor::Anthropic]);
+        let own = |found: &CallerSecrets| opener(found, Vendor::Anthropic, Some(Provider::ClaudeCode));
+        let (_home, found) = logged_in(&[token]);
+        assert_eq!(own(&found).as_deref(), Some("long-lived"));
+        assert_eq!(choose(&found).unwrap().login, claude_ai());
+        assert_eq!(opener(&found, Vendor::Anthropic, None), None, "it is Claude Code's");
+        let (_home, found) = logged_in(&[token, ("ANTHROPIC_API_KEY", "key")]);
+        assert_eq!(own(&found).as_deref(), Some("key"));
+        assert_eq!(choose(&found).unwrap().login, Login::Key);
+    }
+
+    #[test]
+    fn a_login_at_chatgpt_is_sent_to_chatgpt_or_where_the_caller_says_in_so_many_words() {
+        let codex = |found: &CallerSecrets| url(found, Vendor::Openai, Some(Provider::Codex)).unwrap();
+        assert_eq!(codex(&logged_in(&[]).1), CHATGPT);
+        assert_eq!(
+            codex(&logged_in(&[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1/")]).1),
+            "http://127.0.0.1:9/v1"
+        );
+        let opencode = url(&logged_in(&[]).1, Vendor::Openai, Some(Provider::OpenCode));
+        assert_eq!(opencode.as_deref(), Some("https://api.openai.com"));
     }
 
     #[test]

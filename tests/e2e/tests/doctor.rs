@@ -109,11 +109,37 @@ fn keys_and_logins_are_told_of_and_never_shown() {
         let printed = format!("{}{}", String::from_utf8_lossy(&said.stdout), said.stderr);
         assert!(!printed.contains("doctor-secret"), "{printed}");
         assert!(printed.contains("https://proxy.invalid/v1 (ANTHROPIC_BASE_URL)"), "{printed}");
-        assert!(printed.contains("a key is needed now"), "{printed}");
+        assert!(printed.contains("it is not what the CLI writes"), "{printed}");
     }
     let said = doctor(&fixture);
     assert_eq!(finding(&said, "anthropic_key")["status"], "ok");
     assert_eq!(finding(&said, "openai_url")["status"], "weak");
+}
+
+#[test]
+fn a_login_that_can_be_used_is_told_of_with_how_long_it_lasts() {
+    let mut fixture = Fixture::new();
+    for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY"] {
+        fixture.set_env(name, "");
+    }
+    let login = |expires_at: u64| {
+        format!(
+            r#"{{"claudeAiOauth":{{"accessToken":"sk-doctor","expiresAt":{expires_at},"subscriptionType":"max"}}}}"#
+        )
+    };
+    let path = fixture.home().join(".claude/.credentials.json");
+    fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a new folder");
+    fs::write(&path, login(1)).expect("a new file");
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).expect("its owner");
+    let found = finding(&doctor(&fixture), "anthropic_key");
+    assert_eq!(found["status"], "weak");
+    assert!(found["detail"].as_str().is_some_and(|it| it.contains("has expired: type `claude")), "{found}");
+    fs::write(&path, login(4_102_444_800_000)).expect("its owner");
+    let found = finding(&doctor(&fixture), "anthropic_key");
+    assert_eq!(found["status"], "ok", "{found}");
+    let detail = found["detail"].as_str().expect("a text");
+    let beginning = "the login of Claude Code in ~/.claude/.credentials.json (a subscription `max`, for ";
+    assert!(detail.starts_with(beginning) && detail.ends_with("; not tried)"), "{detail}");
 }
 
 #[test]

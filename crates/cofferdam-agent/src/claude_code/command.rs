@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cofferdam_core::{PromptSetup, gateway};
 
+use super::login;
 use crate::adapter::{Command, Context, Stdin};
 
 /// How often the CLI repeats a failed request to the model. Its own default is ten times, three minutes.
@@ -27,7 +28,8 @@ pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
     argv.extend(setup.model.as_ref().map(|model| format!("--model={model}")));
     argv.extend(setup.system_prompt.as_ref().map(|text| format!("--append-system-prompt={text}")));
     argv.extend(setup.max_turns.map(|turns| format!("--max-turns={turns}")));
-    Command { argv, env: env(context), stdin: Stdin::Lines }
+    let files = context.model_route.as_ref().map(login::files).unwrap_or_default();
+    Command { argv, env: env(context), files, stdin: Stdin::Lines }
 }
 
 fn env(context: &Context<'_>) -> BTreeMap<String, String> {
@@ -42,7 +44,10 @@ fn env(context: &Context<'_>) -> BTreeMap<String, String> {
     if let Some(route) = context.model_route {
         let url = format!("{}{}", route.gateway_url, gateway::ANTHROPIC);
         env.insert("ANTHROPIC_BASE_URL".to_owned(), url);
-        env.insert("ANTHROPIC_API_KEY".to_owned(), route.placeholder.to_owned());
+        // A key beside a login would be taken instead of it.
+        if !login::is_of_claude_ai(route.login) {
+            env.insert("ANTHROPIC_API_KEY".to_owned(), route.placeholder.to_owned());
+        }
     }
     // Without it the CLI refuses to run as root with its own permission checks off. A sandboxed agent never
     // is root; on the host that is what its caller asked for.

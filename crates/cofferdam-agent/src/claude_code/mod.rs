@@ -5,6 +5,7 @@
 //! each message at the moment it takes it, under the id that we gave it: that is the receipt.
 
 mod command;
+mod login;
 mod messages;
 mod parse;
 

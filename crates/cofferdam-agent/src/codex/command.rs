@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cofferdam_core::gateway;
+use cofferdam_core::{Login, gateway};
 
+use super::login;
 use crate::adapter::{Command, Context, ModelRoute, Stdin};
 
 /// How often the CLI repeats a failed request to the model. Its own defaults add up to thirty tries.
@@ -25,23 +26,30 @@ pub(super) fn command(context: &Context<'_>) -> Command {
     ]
     .map(str::to_owned)
     .into();
-    let mut env = BTreeMap::new();
+    let (mut env, mut files) = (BTreeMap::new(), Vec::new());
     if let Some(route) = context.model_route {
         settings.push("model_provider=\"cofferdam\"".to_owned());
         settings.push(provider(&route));
-        env.insert("OPENAI_API_KEY".to_owned(), route.placeholder.to_owned());
+        match login::file(&route) {
+            Some(file) => files.push(file),
+            None => drop(env.insert("OPENAI_API_KEY".to_owned(), route.placeholder.to_owned())),
+        }
     }
     for setting in settings {
         argv.extend(["-c".to_owned(), setting]);
     }
-    Command { argv, env, stdin: Stdin::Lines }
+    Command { argv, env, files, stdin: Stdin::Lines }
 }
 
 /// A provider of our own: the built-in one would try WebSockets first, for six seconds.
 fn provider(route: &ModelRoute<'_>) -> String {
     let url = format!("{}{}/v1", route.gateway_url, gateway::OPENAI);
+    let key = match route.login {
+        Login::Key | Login::ClaudeAi { .. } => "env_key=\"OPENAI_API_KEY\"",
+        Login::ChatGpt { .. } => "requires_openai_auth=true",
+    };
     format!(
-        "model_providers.cofferdam={{name=\"cofferdam\",base_url={url:?},env_key=\"OPENAI_API_KEY\",\
+        "model_providers.cofferdam={{name=\"cofferdam\",base_url={url:?},{key},\
          wire_api=\"responses\",request_max_retries={MAX_RETRIES},stream_max_retries={MAX_RETRIES}}}"
     )
 }

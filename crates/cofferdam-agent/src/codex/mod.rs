@@ -5,6 +5,7 @@
 
 mod command;
 mod items;
+mod login;
 mod parse;
 mod turns;
 

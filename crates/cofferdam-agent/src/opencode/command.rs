@@ -22,7 +22,7 @@ pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
     ];
     let env: BTreeMap<String, String> =
         env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Command { argv, env, stdin: Stdin::Lines }
+    Command { argv, env, files: Vec::new(), stdin: Stdin::Lines }
 }
 
 fn config(setup: &PromptSetup, route: Option<&ModelRoute<'_>>) -> Value {

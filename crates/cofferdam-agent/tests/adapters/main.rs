@@ -2,5 +2,6 @@
 
 mod any_bytes;
 mod commands;
+mod logins;
 mod support;
 mod transcripts;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cofferdam_agent::{Adapter, Context, Message, ModelRoute, Receipt, Step, Stream, for_setup};
-use cofferdam_core::{AgentSetup, AttemptRef, EventType, MessageKind, PromptSetup, Vendor};
+use cofferdam_core::{AgentSetup, AttemptRef, EventType, Login, MessageKind, PromptSetup, Vendor};
 
 /// The coding agents, by the names of their transcripts' folders.
 pub(crate) const PROVIDERS: [&str; 3] = ["claude_code", "codex", "opencode"];
@@ -37,6 +37,7 @@ pub(crate) fn context(attempt: &AttemptRef, vendor: Vendor) -> Context<'_> {
             gateway_url: "http://127.0.0.1:3128",
             placeholder: "placeholder",
             vendor: Some(vendor),
+            login: &Login::Key,
         }),
         working_directory: "/workspace",
         attempt,

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use cofferdam_core::{AttemptRef, EventType, RunId, Vendor};
+use cofferdam_core::{AttemptRef, EventType, Provider, RunId, Vendor};
 use cofferdam_local_servers::GitHost;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::process::Command;
@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::accept::{Behind, accept};
-use crate::options::{Bounds, GitCredential, PriceTable, Secrets, Upstream};
+use crate::options::{Bounds, GitCredential, Locked, PriceTable, Secrets, Upstream};
 use crate::recorder::Recorder;
 use crate::rules::Rules;
 use crate::test_ledger::TestLedger;
@@ -20,8 +20,8 @@ const AUTHORIZATION: &str = "Basic eC1hY2Nlc3MtdG9rZW46YS10b2tlbi1vZi1vdXJz";
 struct Token;
 
 impl Secrets for Token {
-    fn upstream(&self, _: Vendor) -> Option<Upstream> {
-        None
+    fn upstream(&self, _: Vendor, _: Option<Provider>) -> Result<Upstream, Locked> {
+        Err(Locked::NoKey)
     }
 
     fn git(&self, _: &HostPort) -> Option<GitCredential> {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use cofferdam_core::Vendor;
+use cofferdam_core::{ModelTrouble, TroubleKind, Vendor};
 use http::{Request, Response, StatusCode};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 
 use super::Routes;
 use super::answer::Exchange;
-use super::call::{Call, Label, now_ms};
+use super::call::{Call, Ending, Label, now_ms};
 use super::headers::set_credential;
 use super::purse::{Reservation, Want};
 use super::refusal::{Refusal, error_response};
@@ -18,7 +18,7 @@ use super::request::{Payload, Rebuilt, key_name};
 use super::route::Endpoint;
 use crate::body::{Body, full};
 use crate::ledger::CallBegun;
-use crate::options::Upstream;
+use crate::options::{Credential, Locked, Upstream};
 
 impl Routes {
     /// Pays for a request, sends it, and passes the answer on.
@@ -28,15 +28,20 @@ impl Routes {
         place: Option<SemaphorePermit<'_>>,
     ) -> Result<Response<Body>, Refusal> {
         let endpoint = rebuilt.endpoint;
-        let upstream = self.upstream(endpoint.vendor())?;
-        set_credential(&mut rebuilt.headers, endpoint.vendor(), &upstream.credential)?;
         let label = self.label(&rebuilt)?;
+        let upstream = match self.options.secrets.upstream(endpoint.vendor(), self.agent) {
+            Ok(upstream) => upstream,
+            Err(locked) => return Err(self.locked(locked, &label, rebuilt.payload.as_ref()).await),
+        };
+        set_credential(&mut rebuilt.headers, endpoint.vendor(), &upstream.credential)?;
         if let Some(last_word) = self.last_word(endpoint) {
             return Ok(last_word);
         }
         let (settlement, bytes) = match rebuilt.payload.take() {
             Some(payload) if endpoint.generates() => match self.pay(&label, &payload).await? {
-                Paid::Call(call, limit) => (Settlement::Call(call), payload.into_bytes(limit)),
+                Paid::Call(call, limit) => {
+                    (Settlement::Call(call), payload.into_bytes(limit.filter(|_| upstream.takes_limit())))
+                }
                 Paid::Exhausted(response) => return Ok(response),
             },
             payload => {
@@ -66,15 +71,29 @@ impl Routes {
         told.map(|message| error_response(endpoint.vendor(), StatusCode::BAD_REQUEST, &message))
     }
 
-    fn upstream(&self, vendor: Vendor) -> Result<Upstream, Refusal> {
-        self.options.secrets.upstream(vendor).ok_or_else(|| {
-            let name = match vendor {
-                Vendor::Anthropic => "Anthropic",
-                Vendor::Openai => "OpenAI",
-            };
-            let message = format!("there is no key for {name}: export {}", key_name(vendor));
-            Refusal::bad_request("no_key", message)
-        })
+    /// Answers for a vendor whose door nothing opens. That a login is of no use any more is why the run fails, so it
+    /// is written down as a call that failed.
+    async fn locked(&self, locked: Locked, label: &Label, payload: Option<&Payload>) -> Refusal {
+        let message = match locked {
+            Locked::NoKey => {
+                let name = match label.vendor {
+                    Vendor::Anthropic => "Anthropic",
+                    Vendor::Openai => "OpenAI",
+                };
+                let message = format!("there is no key for {name}: export {}", key_name(label.vendor));
+                return Refusal::bad_request("no_key", message);
+            }
+            Locked::Login(message) => message,
+        };
+        if let Some(payload) = payload
+            && let Ok(Paid::Call(call, _)) = self.pay(label, payload).await
+        {
+            let kind = TroubleKind::Auth;
+            let trouble = ModelTrouble { kind, message: message.clone(), status: None, retry_after_ms: None };
+            // The task that writes it down fails only by a panic, which is reported there.
+            drop(call.end(Ending::Failed(trouble)).await);
+        }
+        Refusal::bad_request("login", message)
     }
 
     fn label(&self, rebuilt: &Rebuilt) -> Result<Label, Refusal> {
@@ -125,6 +144,17 @@ impl Routes {
     }
 }
 
+impl Upstream {
+    /// Whether the interface knows a limit for an answer. ChatGPT's rejects a request with one; there a budget is
+    /// held before the call that is over it, and not within.
+    fn takes_limit(&self) -> bool {
+        match self.credential {
+            Credential::ApiKey(_) | Credential::Bearer(_) => true,
+            Credential::ChatGpt { .. } => false,
+        }
+    }
+}
+
 enum Paid {
     Call(Call, Option<u64>),
     Exhausted(Response<Body>),
@@ -133,8 +163,12 @@ enum Paid {
 /// The rebuilt request with the address of the vendor's interface.
 fn address(upstream: &Upstream, rebuilt: &Rebuilt, bytes: Vec<u8>) -> Result<Request<Body>, Refusal> {
     let base = upstream.base_url.trim_end_matches('/');
-    let query = rebuilt.query.map(|query| format!("?{query}")).unwrap_or_default();
-    let address = format!("{base}{}{query}", rebuilt.endpoint.path());
+    let query = rebuilt.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+    let path = match &upstream.credential {
+        Credential::ApiKey(_) | Credential::Bearer(_) => rebuilt.endpoint.path(),
+        Credential::ChatGpt { .. } => rebuilt.endpoint.path_without_version(),
+    };
+    let address = format!("{base}{path}{query}");
     let mut request =
         Request::builder().method(rebuilt.endpoint.method()).uri(address).body(full(bytes)).map_err(
             |_| Refusal::bad_request("base_url", format!("the model's base URL `{base}` is not an address")),

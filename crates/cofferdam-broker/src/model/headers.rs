@@ -32,6 +32,18 @@ const VENDOR_SIDE_BETAS: [&str; 8] = [
 /// What Anthropic wants to see beside a token of a login.
 const OAUTH_BETA: &str = "oauth-2025-04-20";
 
+/// Names the account that a login at ChatGPT is for.
+const CHATGPT_ACCOUNT: HeaderName = HeaderName::from_static("chatgpt-account-id");
+
+/// How Codex says who it is and in which form it asks. Without the last one its newer models' requests are not
+/// understood; none of them chooses an account or makes the vendor keep or fetch anything.
+const CODEX: [HeaderName; 4] = [
+    HeaderName::from_static("originator"),
+    HeaderName::from_static("session-id"),
+    HeaderName::from_static("x-codex-beta-features"),
+    HeaderName::from_static("x-openai-internal-codex-responses-lite"),
+];
+
 /// Longer values than any agent sends are dropped.
 const LONGEST_VALUE: usize = 1024;
 
@@ -55,10 +67,15 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 /// The headers of the rebuilt request, without what opens the vendor's door.
 pub(crate) fn rebuild(headers: &HeaderMap, vendor: Vendor, vendor_tools: bool) -> HeaderMap {
     let mut out = HeaderMap::with_capacity(12);
-    for name in [ACCEPT, USER_AGENT] {
+    let mut pass = |name: HeaderName| {
         if let Some(value) = headers.get(&name).filter(|value| value.len() <= LONGEST_VALUE) {
             out.insert(name, value.clone());
         }
+    };
+    [ACCEPT, USER_AGENT].into_iter().for_each(&mut pass);
+    match vendor {
+        Vendor::Anthropic => {}
+        Vendor::Openai => CODEX.into_iter().for_each(&mut pass),
     }
     // The meter reads the answer; it could not read a compressed one.
     out.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
@@ -89,15 +106,15 @@ pub(crate) fn set_credential(
 ) -> Result<(), Refusal> {
     let (name, text) = match (vendor, credential) {
         (Vendor::Anthropic, Credential::ApiKey(key)) => (X_API_KEY, key.clone()),
-        (Vendor::Openai, Credential::ApiKey(key)) | (_, Credential::Bearer(key)) => {
+        (Vendor::Openai, Credential::ApiKey(key))
+        | (_, Credential::Bearer(key) | Credential::ChatGpt { token: key, .. }) => {
             (AUTHORIZATION, format!("Bearer {key}"))
         }
     };
-    let mut value = HeaderValue::try_from(text).map_err(|_| {
-        Refusal::bad_request("key", "the model's key holds characters that no key has; set it again")
-    })?;
-    value.set_sensitive(true);
-    headers.insert(name, value);
+    headers.insert(name, sensitive(text)?);
+    if let Credential::ChatGpt { account: Some(account), .. } = credential {
+        headers.insert(CHATGPT_ACCOUNT, sensitive(account.clone())?);
+    }
     if vendor == Vendor::Anthropic && matches!(credential, Credential::Bearer(_)) {
         let mut all = betas(headers, &ANTHROPIC_BETA, true);
         if !all.iter().any(|beta| beta == OAUTH_BETA) {
@@ -106,6 +123,14 @@ pub(crate) fn set_credential(
         insert_betas(headers, ANTHROPIC_BETA, all);
     }
     Ok(())
+}
+
+fn sensitive(text: String) -> Result<HeaderValue, Refusal> {
+    let mut value = HeaderValue::try_from(text).map_err(|_| {
+        Refusal::bad_request("key", "the model's key holds characters that no key has; set it again")
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 fn betas(headers: &HeaderMap, name: &HeaderName, vendor_tools: bool) -> Vec<String> {

@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cofferdam_core::{AttemptRef, EventType};
+use cofferdam_core::{AttemptRef, EventType, Provider};
 use http::{Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use serde_json::json;
@@ -62,6 +62,7 @@ const SETTLE_TIME: Duration = Duration::from_secs(10);
 
 /// The model routes of one attempt.
 pub(crate) struct Routes {
+    agent: Option<Provider>,
     rules: Arc<Rules>,
     options: Arc<Options>,
     books: Arc<Books>,
@@ -87,6 +88,7 @@ impl Routes {
             body_bytes: options.bounds.body_bytes,
         };
         Ok(Self {
+            agent: grant.agent,
             rules: Arc::new(rules),
             books: Arc::new(Books {
                 attempt,

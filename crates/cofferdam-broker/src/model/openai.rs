@@ -78,6 +78,9 @@ pub(crate) fn check_responses(body: &mut Json<'_>, findings: &mut Findings) -> R
     if let Some(Json::List(tools)) = body.get_mut("tools") {
         keep_tools(tools, findings)?;
     }
+    if let Some(Json::List(items)) = body.get_mut("input") {
+        items.iter_mut().try_for_each(|item| check_late_tools(item, findings))?;
+    }
     check_tool_choice(body)?;
     body.get("input").map_or(Ok(()), |input| content(input, findings))
 }
@@ -106,6 +109,16 @@ fn check_model(body: &Json<'_>) -> Result<(), Refusal> {
         return Err(Refusal::vendor_side(&format!("the model `{model}`, which searches the web,")));
     }
     Ok(())
+}
+
+/// Some models are told of their tools in the conversation and not beside it. The attack: a tool that the vendor
+/// runs, offered there.
+fn check_late_tools(item: &mut Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
+    match item.get_mut("tools") {
+        None => Ok(()),
+        Some(Json::List(tools)) => keep_tools(tools, findings),
+        Some(_) => Err(Refusal::bad_request("json", "`tools` is not a list")),
+    }
 }
 
 fn keep_tools(tools: &mut Vec<Json<'_>>, findings: &mut Findings) -> Result<(), Refusal> {

@@ -25,8 +25,8 @@ pub struct Rules {
 pub struct Rebuilt {
     /// To where.
     pub endpoint: Endpoint,
-    /// `beta=true`, if that was asked for.
-    pub query: Option<&'static str>,
+    /// `beta=true` or `client_version=…`, if that was asked for.
+    pub query: Option<String>,
     /// Without what opens the vendor's door.
     pub headers: HeaderMap,
     /// `None` where there is none to send.
@@ -100,7 +100,8 @@ pub(crate) fn rebuild(
 ) -> Result<Rebuilt, Refusal> {
     let mut rebuilt = Rebuilt {
         endpoint,
-        query: uri.query().map(|_| "beta=true"),
+        // Admitted byte for byte.
+        query: uri.query().map(str::to_owned),
         headers: headers::rebuild(headers, endpoint.vendor(), rules.vendor_tools),
         payload: None,
         stripped: Vec::new(),

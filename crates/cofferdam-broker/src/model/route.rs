@@ -47,6 +47,12 @@ impl Endpoint {
         }
     }
 
+    /// The same where the address has the version already, or has none.
+    #[must_use]
+    pub fn path_without_version(self) -> &'static str {
+        self.path().strip_prefix("/v1").unwrap_or(self.path())
+    }
+
     /// Whether the model generates something, so that budgets count it.
     #[must_use]
     pub fn generates(self) -> bool {
@@ -88,11 +94,19 @@ pub(crate) fn find(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<En
     match (endpoint, uri.query()) {
         // Claude Code says so on every call; it selects the same interface with beta fields.
         (Endpoint::Messages | Endpoint::CountTokens, Some("beta=true")) | (_, None) => Ok(endpoint),
+        // With a login Codex asks which models there are for it.
+        (Endpoint::Models(Vendor::Openai), Some(query)) if is_client_version(query) => Ok(endpoint),
         (_, Some(_)) => {
             let message = "a query on a model's path is refused; only ?beta=true is known";
             Err(Refusal::new(StatusCode::FORBIDDEN, "query", message))
         }
     }
+}
+
+fn is_client_version(query: &str) -> bool {
+    let version = query.strip_prefix("client_version=").unwrap_or_default();
+    let letter = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    !version.is_empty() && version.len() <= 40 && version.bytes().all(letter)
 }
 
 fn by_path(path: &str) -> Result<Endpoint, Refusal> {

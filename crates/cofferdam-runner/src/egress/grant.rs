@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_broker::{GitGrant, Grant, ModelGrant};
 use cofferdam_core::{
-    AttemptRef, Gateway, LocalUrls, Network, Policy, RepoUrl, RunRequest, SandboxId, Source, Vendor, gateway,
+    AttemptRef, Gateway, LocalUrls, Network, Policy, RepoUrl, RunRequest, SandboxId, Source, gateway,
 };
 
 use crate::home::Home;
+use crate::node::ModelChoice;
 use crate::workspace;
 
 /// An attempt's way out, as both sides of it need to know it.
@@ -30,7 +31,7 @@ pub(crate) fn granted(
     home: &Home,
     attempt: &AttemptRef,
     request: &RunRequest,
-    vendor: Option<Vendor>,
+    choice: Option<ModelChoice>,
 ) -> io::Result<Option<Granted>> {
     let policy = &request.policy;
     if !has_way_out(policy) {
@@ -46,6 +47,7 @@ pub(crate) fn granted(
     let closed = policy.network.is_closed();
     let git = closed.then(|| repository(&request.source)).flatten();
     let model = policy.egress.model.then(|| ModelGrant {
+        agent: request.agent.cli(),
         placeholder: placeholder.clone(),
         placeholder_required: !closed,
         vendor_tools: policy.egress.vendor_tools,
@@ -65,7 +67,8 @@ pub(crate) fn granted(
         forwards: policy.egress.forwards.iter().map(|forward| forward.port).collect(),
         placeholder,
         proxy: closed,
-        vendor,
+        vendor: choice.as_ref().map(|choice| choice.vendor),
+        login: choice.map(|choice| choice.login).unwrap_or_default(),
         repository: git.map(|url| url.to_string()),
     };
     Ok(Some(Granted { grant, folder, gateway }))

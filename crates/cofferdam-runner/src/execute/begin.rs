@@ -149,8 +149,8 @@ async fn reopen(attempt: &mut Attempt<'_>, backend: &dyn Backend) -> Result<Opti
         return Ok(None);
     }
     let handover = Handover::load(&attempt.node.home, &id)?;
-    // The worker has its job; what it is told again it ignores.
-    let way_out = find_way_out(attempt.node, &attempt.claimed)?;
+    // The worker has its job; what it is told again it ignores. So it does not matter what opens the model now.
+    let way_out = find_way_out(attempt.node, &attempt.claimed, None)?;
     if way_out.is_some() {
         attempt.node.broker.resume().await;
     }

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{
-    AgentSetup, FailureClass, Outcome, RunRequest, SandboxId, Source, Vendor, inside, with_causes,
-};
+use cofferdam_core::{AgentSetup, FailureClass, Outcome, RunRequest, SandboxId, Source, inside, with_causes};
 use cofferdam_sandbox::{Backend, Shown};
 use cofferdam_store::Claimed;
 
@@ -12,7 +10,7 @@ use super::Stop;
 use crate::egress::{Granted, granted};
 use crate::home::Home;
 use crate::installation::{self, Cli, Installation};
-use crate::node::Node;
+use crate::node::{ModelChoice, NoModel, Node};
 
 /// An agent's own program.
 #[derive(Debug, Clone)]
@@ -117,7 +115,8 @@ pub(super) fn private_folders(home: &Home, id: &SandboxId) -> std::io::Result<Ve
 
 /// Opens the attempt's way out; `None` if it has none.
 pub(super) async fn open_way_out(node: &Node, claimed: &Claimed) -> Result<Option<Granted>, Stop> {
-    let Some(granted) = find_way_out(node, claimed)? else { return Ok(None) };
+    let choice = choose_model(node, &claimed.request.agent)?;
+    let Some(granted) = find_way_out(node, claimed, choice)? else { return Ok(None) };
     node.broker
         .open(&node.store, &granted)
         .await
@@ -126,22 +125,22 @@ pub(super) async fn open_way_out(node: &Node, claimed: &Claimed) -> Result<Optio
 }
 
 /// The attempt's way out, without opening it.
-pub(super) fn find_way_out(node: &Node, claimed: &Claimed) -> Result<Option<Granted>, Stop> {
-    let vendor = vendor_of(&claimed.request.agent, &node.vendors)?;
-    granted(&node.home, &claimed.attempt, &claimed.request, vendor).map_err(|error| {
+pub(super) fn find_way_out(
+    node: &Node,
+    claimed: &Claimed,
+    choice: Option<ModelChoice>,
+) -> Result<Option<Granted>, Stop> {
+    granted(&node.home, &claimed.attempt, &claimed.request, choice).map_err(|error| {
         let message = format!("the way to the broker could not be made: {error}");
         Stop::outcome(Outcome::failed(FailureClass::Sandbox, message))
     })
 }
 
-/// Whose model the agent talks to. Without a key the agent would only find out after minutes of retries.
-fn vendor_of(agent: &AgentSetup, with_key: &[Vendor]) -> Result<Option<Vendor>, Stop> {
-    let Some(wanted) = agent.vendors() else { return Ok(None) };
-    if let Some(&vendor) = wanted.iter().find(|vendor| with_key.contains(vendor)) {
-        return Ok(Some(vendor));
-    }
-    let names: Vec<&str> = wanted.iter().map(|vendor| vendor.key_variable()).collect();
-    let message = format!("there is no key for {}", agent.provider());
-    let hint = format!("export {}", names.join(" or "));
-    Err(Stop::outcome(Outcome::failed_with_hint(FailureClass::Auth, message, hint)))
+/// Whose model the agent talks to. Without a key or a login the agent would only find out after minutes of retries.
+fn choose_model(node: &Node, agent: &AgentSetup) -> Result<Option<ModelChoice>, Stop> {
+    let (Some(cli), Some(wanted)) = (agent.cli(), agent.vendors()) else { return Ok(None) };
+    (node.models)(cli, wanted).map(Some).map_err(|NoModel { message, hint }| {
+        tracing::warn!(agent = %cli, %message, "an agent has no model, and is not started");
+        Stop::outcome(Outcome::failed_with_hint(FailureClass::Auth, message, hint))
+    })
 }

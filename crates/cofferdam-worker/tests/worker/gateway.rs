@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use cofferdam_core::{AgentEnd, Gateway, Vendor};
+use cofferdam_core::{AgentEnd, Gateway, Login, Vendor};
 
 use crate::support::{Worker, job, job_of_script};
 
@@ -17,6 +17,7 @@ fn gateway() -> (Gateway, u16) {
         placeholder: "placeholder".to_owned(),
         proxy: true,
         vendor: Some(Vendor::Anthropic),
+        login: Login::Key,
         repository: Some("https://example.com/a/b.git".to_owned()),
     };
     (gateway, port)

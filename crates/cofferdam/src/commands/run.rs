@@ -32,7 +32,7 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
         settings.sandbox.docker = settings::docker(caller, &settings)?;
     }
     let secrets = CallerSecrets::of(caller)?;
-    let accepted = request_from(args, new_run_id()?, caller, &settings, &secrets.vendors())?;
+    let accepted = request_from(args, new_run_id()?, caller, &settings, &secrets)?;
     redaction::refuse_in(&accepted.request.agent)?;
     let output = args.output.as_ref().map(|path| caller.resolve(path));
     if let Some(folder) = output.as_deref().and_then(|path| path.parent())

@@ -7,8 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use cofferdam_core::{EngineAddress, Redactor, Vendor};
-use cofferdam_runner::{BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, Home, Node, NodeOptions};
+use cofferdam_core::{EngineAddress, Login, Provider, Redactor, Vendor};
+use cofferdam_runner::logins::{LoginPlaces, Logins};
+use cofferdam_runner::{
+    BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, Home, ModelChoice, NoModel, Node, NodeOptions,
+    now_ms,
+};
 use cofferdam_sandbox::{Attachment, Backend, apple, docker, host, native};
 use cofferdam_store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,7 +39,7 @@ async fn main() -> anyhow::Result<()> {
         caller: CallerPaths { path: search_path(), home: std::env::var_os("HOME").map(PathBuf::from) },
         broker: BrokerAccess::Apart(BrokerProcess::new(broker)),
         git: Arc::new(|_| None),
-        vendors: vendors(),
+        models: Arc::new(model),
         redactor: Redactor::default(),
         without: Vec::new(),
     })?;
@@ -56,8 +60,20 @@ fn search_path() -> Vec<PathBuf> {
     std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
-fn vendors() -> Vec<Vendor> {
-    Vendor::ALL.into_iter().filter(|vendor| std::env::var_os(vendor.key_variable()).is_some()).collect()
+/// A key, or the CLI's own login.
+fn model(cli: Provider, vendors: &[Vendor]) -> Result<ModelChoice, NoModel> {
+    if let Some(&vendor) = vendors.iter().find(|vendor| std::env::var_os(vendor.key_variable()).is_some()) {
+        return Ok(ModelChoice { vendor, login: Login::Key });
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let logins =
+        Logins::new(LoginPlaces::of(home.as_deref(), |name| std::env::var_os(name).map(PathBuf::from)));
+    let choice = |vendor: &Vendor| {
+        let login = logins.current(cli, *vendor, now_ms()).ok()?.login;
+        Some(ModelChoice { vendor: *vendor, login })
+    };
+    let none = || NoModel { message: "there is no key".to_owned(), hint: "log in".to_owned() };
+    vendors.iter().find_map(choice).ok_or_else(none)
 }
 
 fn engine() -> EngineAddress {

@@ -54,15 +54,20 @@ fn assert_refused(finished: &Finished, error: &str, hint: &str) {
 }
 
 #[test]
-fn without_a_key_it_says_which_variable_to_set() {
+fn without_a_key_or_a_login_it_says_what_to_type() {
     let Some(agents) = Agents::find() else { return };
     let mut fixture = Fixture::new();
     fixture.set_env("PATH", agents.path().to_str().expect("a plain path"));
     let run = |args: &[&str]| Finished::of(keyless(&fixture, &[&["run"], args, &["look around"]].concat()));
-    let none = "Claude Code is installed, and there is no key for it";
-    assert_refused(&run(&[]), none, "export ANTHROPIC_API_KEY=");
-    assert_refused(&run(Cli::Claude.flags()), "there is no key for Claude Code", "export ANTHROPIC_API_KEY=");
-    assert_refused(&run(Cli::Codex.flags()), "there is no key for Codex", "export OPENAI_API_KEY=");
+    let none = "there is neither a key nor a login for Claude Code";
+    for hint in ["export ANTHROPIC_API_KEY=", "type `claude` and log in", "claude setup-token"] {
+        assert_refused(&run(&[]), none, hint);
+    }
+    assert!(run(&[]).stderr.contains("WARN"), "it is in the log");
+    assert_refused(&run(Cli::Claude.flags()), none, "export ANTHROPIC_API_KEY=");
+    let none = "there is neither a key nor a login for Codex";
+    assert_refused(&run(Cli::Codex.flags()), none, "codex login");
+    assert_refused(&run(Cli::Codex.flags()), none, "export OPENAI_API_KEY=");
     assert_refused(&run(&["--agent", "gemini"]), "--agent `gemini` is not an agent", "--agent claude_code");
     assert_refused(&Finished::of(keyless(&fixture, &["run", "-"])), "the prompt is empty", "stdin");
 }

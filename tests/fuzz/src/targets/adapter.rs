@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cofferdam_agent::{Context, Message, ModelRoute, Receipt, Step, Stream, for_setup};
-use cofferdam_core::{AgentSetup, AttemptRef, MessageKind, PromptSetup, Vendor};
+use cofferdam_core::{AgentSetup, AttemptRef, Login, MessageKind, PromptSetup, Vendor};
 
 /// What all facts of one line may hold, as a multiple of the line: texts are quoted once more at most.
 const MOST_PER_BYTE: usize = 16;
@@ -28,6 +28,7 @@ fn feed(setup: &AgentSetup, input: &[u8]) {
         gateway_url: "http://127.0.0.1:3128",
         placeholder: "placeholder",
         vendor: Some(Vendor::Anthropic),
+        login: &Login::Key,
     };
     let context = Context {
         program: &[],

@@ -2,6 +2,7 @@
 
 mod budget;
 mod checks;
+mod logins;
 mod metering;
 mod refusals;
 mod rig;

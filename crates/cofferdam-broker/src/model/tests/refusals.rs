@@ -175,6 +175,25 @@ async fn what_codex_offers_of_the_vendors_own_tools_is_taken_out_and_said_once()
 }
 
 #[tokio::test]
+async fn tools_that_are_offered_in_the_conversation_are_looked_at_too() {
+    let (fake, rig) = open().await;
+    let late = |tool: Value| {
+        let own = json!({"type": "function", "name": "f"});
+        let tools = json!([{"type": "namespace", "name": "functions", "tools": [own, tool]}]);
+        let offer = json!({"type": "additional_tools", "role": "developer", "tools": tools});
+        with(responses(), "input", json!([offer, {"role": "user", "content": "hi"}]))
+    };
+    assert_eq!(rig.post(RESPONSES, &late(json!({"type": "web_search"}))).await.0, StatusCode::OK);
+    let sent = &fake.seen()[0].body["input"][0]["tools"][0]["tools"];
+    assert_eq!(*sent, json!([{"type": "function", "name": "f"}]));
+    for vendors in ["mcp", "code_interpreter", "file_search"] {
+        let (status, _) = rig.post(RESPONSES, &late(json!({"type": vendors}))).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{vendors}");
+    }
+    assert_eq!(fake.seen().len(), 1);
+}
+
+#[tokio::test]
 async fn with_vendor_tools_they_pass() {
     let fake = Fake::start(|_| answered()).await;
     let mut setup = Setup::at(&fake);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use cofferdam_core::{AttemptRef, Budget, EventType, HostPort, NewEvent, RunId, Spent, Vendor};
+use cofferdam_core::{AttemptRef, Budget, EventType, HostPort, NewEvent, Provider, RunId, Spent, Vendor};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming};
@@ -24,7 +24,7 @@ use crate::body::{Body, BodyError, full};
 use crate::dial::{AddressCheck, Dialer};
 use crate::grant::ModelGrant;
 use crate::ledger::{CallBegun, CallEnded, CallId, Ledger, LedgerError};
-use crate::options::{Bounds, Credential, GitCredential, Options, PriceTable, Secrets, Upstream};
+use crate::options::{Bounds, Credential, GitCredential, Locked, Options, PriceTable, Secrets, Upstream};
 use crate::upstream::Client;
 
 pub(super) const KEY: &str = "sk-the-real-key";
@@ -232,9 +232,12 @@ impl Memory {
 struct Keys(Option<String>, Credential);
 
 impl Secrets for Keys {
-    fn upstream(&self, _: Vendor) -> Option<Upstream> {
-        let base_url = self.0.clone()?;
-        Some(Upstream { base_url, credential: self.1.clone() })
+    fn upstream(&self, _: Vendor, agent: Option<Provider>) -> Result<Upstream, Locked> {
+        if agent == Some(Provider::OpenCode) {
+            return Err(Locked::Login("the login has expired".to_owned()));
+        }
+        let base_url = self.0.clone().ok_or(Locked::NoKey)?;
+        Ok(Upstream { base_url, credential: self.1.clone() })
     }
 
     fn git(&self, _: &HostPort) -> Option<GitCredential> {
@@ -254,6 +257,7 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) fn at(fake: &Fake) -> Self {
         let grant = ModelGrant {
+            agent: None,
             placeholder: PLACEHOLDER.to_owned(),
             placeholder_required: false,
             vendor_tools: false,

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_broker::{Bounds, Broker, GitCredential, Grant, Options, PriceTable, Secrets, Upstream};
-use cofferdam_core::{AllowRule, AttemptRef, Forward, HostPort, RunId, Vendor, gateway};
+use cofferdam_broker::{
+    Bounds, Broker, GitCredential, Grant, Locked, Options, PriceTable, Secrets, Upstream,
+};
+use cofferdam_core::{AllowRule, AttemptRef, Forward, HostPort, Provider, RunId, Vendor, gateway};
 use cofferdam_local_servers::NameServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -35,8 +37,8 @@ pub(crate) struct Client {
 struct NoSecrets;
 
 impl Secrets for NoSecrets {
-    fn upstream(&self, _: Vendor) -> Option<Upstream> {
-        None
+    fn upstream(&self, _: Vendor, _: Option<Provider>) -> Result<Upstream, Locked> {
+        Err(Locked::NoKey)
     }
 
     fn git(&self, _: &HostPort) -> Option<GitCredential> {

@@ -3,12 +3,15 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{AgentSetup, Mode, PromptSetup, Vendor};
+use cofferdam_core::{AgentSetup, Mode, PromptSetup};
+use cofferdam_runner::NoModel;
 use cofferdam_runner::installation::{Cli, InstallationError, Search, find};
+use cofferdam_runner::logins::LoginError;
 
 use super::args::RunArgs;
 use crate::caller::Caller;
 use crate::failure::UsageError;
+use crate::secrets::{CallerSecrets, no_model};
 use crate::units;
 
 /// What stdin may hold. A prompt that is longer is a mistake.
@@ -27,7 +30,7 @@ pub(crate) struct ChosenAgent {
 pub(crate) fn agent_from(
     args: &RunArgs,
     caller: &Caller,
-    with_key: &[Vendor],
+    with_key: &CallerSecrets,
     repository: Option<&Path>,
     mode: Mode,
 ) -> Result<Option<ChosenAgent>, UsageError> {
@@ -119,7 +122,7 @@ fn named(
     name: &str,
     setup: PromptSetup,
     search: Option<&Search<'_>>,
-    with_key: &[Vendor],
+    with_key: &CallerSecrets,
 ) -> Result<ChosenAgent, UsageError> {
     let known = Cli::ALL.into_iter().find(|cli| [cli.provider(), cli.command()].contains(&name));
     let cli = known.ok_or_else(|| {
@@ -133,18 +136,15 @@ fn named(
     }
     refuse_turns(cli, &setup)?;
     let setup = setup_of(cli, setup);
-    let vendors = setup.vendors().unwrap_or_default();
-    if !vendors.iter().any(|vendor| with_key.contains(vendor)) {
-        let variables: Vec<&str> = vendors.iter().map(|vendor| vendor.key_variable()).collect();
-        return Err(UsageError::new(
-            format!("there is no key for {}", cli.title()),
-            format!(
-                "type `export {}=…` first; it stays outside the sandbox",
-                variables.join("=…` or `export ")
-            ),
-        ));
-    }
+    with_key.choose_for(&setup).map_err(|error| has_no_model(cli, &error))?;
     Ok(ChosenAgent { setup, notice: None })
+}
+
+/// Refused before anything starts: inside, the agent would only find out after minutes of retries.
+fn has_no_model(cli: Cli, error: &LoginError) -> UsageError {
+    let NoModel { message, hint } = no_model(error);
+    tracing::warn!(agent = cli.provider(), "{message}; nothing was started");
+    UsageError::new(message, hint)
 }
 
 /// A limit that is not held would be worse than none.
@@ -166,7 +166,7 @@ fn cannot_be_used(error: &InstallationError) -> UsageError {
 fn first_that_can(
     setup: PromptSetup,
     search: Option<&Search<'_>>,
-    with_key: &[Vendor],
+    with_key: &CallerSecrets,
 ) -> Result<ChosenAgent, UsageError> {
     let mut installed = Vec::new();
     for cli in Cli::ALL {
@@ -176,23 +176,20 @@ fn first_that_can(
         };
         if let Some(place) = place {
             let candidate = setup_of(cli, setup.clone());
-            let vendors = candidate.vendors().unwrap_or_default();
-            if vendors.iter().any(|vendor| with_key.contains(vendor)) {
-                refuse_turns(cli, &setup)?;
-                let notice = format!("using {} ({place})", cli.title());
-                return Ok(ChosenAgent { setup: candidate, notice: Some(notice) });
+            match with_key.choose_for(&candidate) {
+                Ok(_) => {
+                    refuse_turns(cli, &setup)?;
+                    let notice = format!("using {} ({place})", cli.title());
+                    return Ok(ChosenAgent { setup: candidate, notice: Some(notice) });
+                }
+                Err(error) => installed.push((cli, error)),
             }
-            installed.push((cli, vendors));
         }
     }
-    match installed.first() {
-        Some((cli, vendors)) => {
-            let variable = vendors.first().map_or("ANTHROPIC_API_KEY", |vendor| vendor.key_variable());
-            Err(UsageError::new(
-                format!("{} is installed, and there is no key for it", cli.title()),
-                format!("type `export {variable}=…` first; it stays outside the sandbox"),
-            ))
-        }
+    // Whoever has logged in somewhere wants to know what became of that.
+    let tried = installed.iter().find(|(_, error)| !matches!(error, LoginError::Missing { .. }));
+    match tried.or(installed.first()) {
+        Some((cli, error)) => Err(has_no_model(*cli, error)),
         None => Err(UsageError::new(
             "no agent is installed: neither claude nor codex nor opencode is on PATH",
             "type `npm install -g @anthropic-ai/claude-code`, then `cofferdam sandbox doctor`",

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use cofferdam_core::{
     AgentSetup, ContainerPolicy, ImageReferenceError, LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS,
-    Mask, Mode, Mount, Policy, RetryPolicy, RunId, RunRequest, SandboxSettings, Settings, Vendor,
+    Mask, Mode, Mount, Policy, RetryPolicy, RunId, RunRequest, SandboxSettings, Settings,
 };
 use globset::Glob;
 
@@ -15,6 +15,7 @@ use super::{egress, mount};
 use crate::caller::Caller;
 use crate::failure::UsageError;
 use crate::repository::{Chosen, Wanted, choose};
+use crate::secrets::CallerSecrets;
 use crate::units;
 
 /// The least disk on which a workspace makes sense.
@@ -37,7 +38,7 @@ pub(crate) fn request_from(
     id: RunId,
     caller: &Caller,
     settings: &Settings,
-    with_key: &[Vendor],
+    with_key: &CallerSecrets,
 ) -> Result<Accepted, UsageError> {
     let wanted = if args.no_repo {
         Wanted::Nothing

@@ -26,7 +26,7 @@ impl Place {
         let caller = Caller { env: env.into_iter().collect(), current_folder: self.repo() };
         let mut args = RunArgs { command: vec!["true".into()], ..RunArgs::default() };
         change(&mut args);
-        request_from(&args, RunId::new(1, 2), &caller, &Settings::default(), &[])
+        request_from(&args, RunId::new(1, 2), &caller, &Settings::default(), &CallerSecrets::default())
     }
 
     fn policy(&self, change: impl FnOnce(&mut RunArgs)) -> Policy {

@@ -1,104 +1,143 @@
 //! Keys, logins and addresses of the models. Whether there is a key is said, and never a part of it.
 
-use std::path::Path;
-
+use cofferdam_core::{Login, Provider, Vendor};
 use cofferdam_runner::installation::Cli;
+use cofferdam_runner::logins::{LoginError, Logins, OpenLogin, log_in, shown_path};
 use cofferdam_sandbox::{Finding, Status};
 
-use crate::caller::Caller;
+use crate::caller::{Caller, now_ms};
+use crate::secrets;
 
 /// What there is to reach models with.
 pub(super) struct Models {
-    anthropic: bool,
-    openai: bool,
+    usable: Vec<Cli>,
     pub(super) findings: Vec<Finding>,
 }
 
 impl Models {
-    /// Whether a run of this CLI has a key.
+    /// Whether a run of this CLI has a key or a login.
     pub(super) fn has_key_for(&self, cli: Cli) -> bool {
-        match cli {
-            Cli::ClaudeCode => self.anthropic,
-            Cli::Codex => self.openai,
-            Cli::OpenCode => self.anthropic || self.openai,
-        }
+        self.usable.contains(&cli)
     }
 }
 
 /// A vendor, with the names of what it is reached with.
-struct Vendor {
+struct Names {
+    vendor: Vendor,
     key_name: &'static str,
     title: &'static str,
+    /// Keys that every agent can use.
     keys: &'static [&'static str],
+    /// Variables that are for the vendor's own CLI alone.
+    own_keys: &'static [&'static str],
+    /// The vendor's own CLI.
+    cli: Provider,
     url_name: &'static str,
     url: &'static str,
     public_url: &'static str,
-    /// Login files below the home, with the CLI that made them.
-    logins: &'static [(&'static str, &'static str)],
 }
 
-const ANTHROPIC: Vendor = Vendor {
+const ANTHROPIC: Names = Names {
+    vendor: Vendor::Anthropic,
     key_name: "anthropic_key",
     title: "Anthropic",
-    keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+    keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+    own_keys: &["CLAUDE_CODE_OAUTH_TOKEN"],
+    cli: Provider::ClaudeCode,
     url_name: "anthropic_url",
     url: "ANTHROPIC_BASE_URL",
     public_url: "https://api.anthropic.com",
-    logins: &[(".claude/.credentials.json", "Claude Code")],
 };
 
-const OPENAI: Vendor = Vendor {
+const OPENAI: Names = Names {
+    vendor: Vendor::Openai,
     key_name: "openai_key",
     title: "OpenAI",
     keys: &["OPENAI_API_KEY"],
+    own_keys: &[],
+    cli: Provider::Codex,
     url_name: "openai_url",
     url: "OPENAI_BASE_URL",
     public_url: "https://api.openai.com/v1",
-    logins: &[(".codex/auth.json", "Codex")],
 };
 
 /// Looks for keys, logins and addresses.
 pub(super) fn models(caller: &Caller) -> Models {
+    let logins = secrets::logins(caller);
     let mut findings = Vec::new();
-    for vendor in [&ANTHROPIC, &OPENAI] {
-        findings.push(key(vendor, caller));
-        findings.push(url(vendor, caller));
+    for names in [&ANTHROPIC, &OPENAI] {
+        findings.push(key(names, caller, &logins));
+        findings.push(url(names, caller));
     }
-    if let Some(login) = login(caller, ".local/share/opencode/auth.json", "OpenCode") {
-        findings.push(Finding::new(
-            "opencode_login",
-            Status::Weak,
-            &login,
-            "export ANTHROPIC_API_KEY or OPENAI_API_KEY",
-        ));
-    }
-    let has_key = |vendor: &Vendor| vendor.keys.iter().any(|name| caller.var(name).is_some());
-    Models { anthropic: has_key(&ANTHROPIC), openai: has_key(&OPENAI), findings }
+    findings.extend(opencode(caller, &logins));
+    let can = |cli: &Cli| match cli {
+        Cli::ClaudeCode => is_open(&ANTHROPIC, Provider::ClaudeCode, caller, &logins),
+        Cli::Codex => is_open(&OPENAI, Provider::Codex, caller, &logins),
+        Cli::OpenCode => {
+            [&ANTHROPIC, &OPENAI].into_iter().any(|names| is_open(names, Provider::OpenCode, caller, &logins))
+        }
+    };
+    Models { usable: Cli::ALL.into_iter().filter(can).collect(), findings }
 }
 
-fn key(vendor: &Vendor, caller: &Caller) -> Finding {
-    let set: Vec<&str> = vendor.keys.iter().copied().filter(|name| caller.var(name).is_some()).collect();
+fn is_open(names: &Names, cli: Provider, caller: &Caller, logins: &Logins) -> bool {
+    let own: &[&str] = if cli == names.cli { names.own_keys } else { &[] };
+    names.keys.iter().chain(own).any(|name| caller.var(name).is_some())
+        || logins.current(cli, names.vendor, now_ms()).is_ok()
+}
+
+fn key(names: &Names, caller: &Caller, logins: &Logins) -> Finding {
+    let all = names.keys.iter().chain(names.own_keys).copied();
+    let set: Vec<&str> = all.filter(|name| caller.var(name).is_some()).collect();
     if !set.is_empty() {
-        return Finding::ok(vendor.key_name, format!("{} (set; not tried)", set.join(", ")));
+        return Finding::ok(names.key_name, format!("{} (set; not tried)", set.join(", ")));
     }
-    let mut detail = format!("no key for {}", vendor.title);
-    for (file, cli) in vendor.logins {
-        detail.extend(login(caller, file, cli).map(|login| format!("; {login}")));
+    match logins.current(names.cli, names.vendor, now_ms()) {
+        Ok(open) => Finding::ok(names.key_name, login(&open, names.cli, caller)),
+        Err(LoginError::Missing { .. }) => {
+            let detail = format!("neither a key for {} nor a login", names.title);
+            Finding::new(names.key_name, Status::Weak, &detail, log_in(names.cli))
+        }
+        Err(error @ (LoginError::Expired { .. } | LoginError::Unusable { .. })) => {
+            Finding::new(names.key_name, Status::Weak, &error.to_string(), &error.hint())
+        }
     }
-    Finding::new(vendor.key_name, Status::Weak, &detail, &format!("export {}=…", vendor.keys[0]))
 }
 
-/// A login file that is there. It is not opened.
-fn login(caller: &Caller, file: &str, cli: &str) -> Option<String> {
-    let path = caller.home()?.join(Path::new(file));
-    path.is_file().then(|| {
-        format!(
-            "the login of {cli} in ~/{file} is not used yet (from the next release on), a key is needed now"
-        )
-    })
+/// OpenCode has a login of its own for each vendor. Whoever has none need not be told.
+fn opencode(caller: &Caller, logins: &Logins) -> Option<Finding> {
+    let found = Vendor::ALL.map(|vendor| logins.current(Provider::OpenCode, vendor, now_ms()));
+    let mut problem = None;
+    for one in found {
+        match one {
+            Ok(open) => {
+                return Some(Finding::ok("opencode_login", login(&open, Provider::OpenCode, caller)));
+            }
+            Err(LoginError::Missing { .. }) => {}
+            Err(error) => problem = Some(error),
+        }
+    }
+    problem.map(|error| Finding::new("opencode_login", Status::Weak, &error.to_string(), &error.hint()))
 }
 
-fn url(vendor: &Vendor, caller: &Caller) -> Finding {
+/// A login that could be used. What is said of it is what its file says.
+fn login(open: &OpenLogin, cli: Provider, caller: &Caller) -> String {
+    let title =
+        Cli::ALL.into_iter().find(|it| it.provider() == cli.as_str()).map_or(cli.as_str(), Cli::title);
+    let what = match &open.login {
+        Login::Key => "a key".to_owned(),
+        Login::ClaudeAi { subscription: plan, .. } | Login::ChatGpt { plan } => {
+            format!("a subscription{}", plan.as_ref().map(|plan| format!(" `{plan}`")).unwrap_or_default())
+        }
+    };
+    let left = open.expires_at_ms.map(|at| at.saturating_sub(now_ms()) / 60_000);
+    let left =
+        left.map(|minutes| format!(", for {} h {} min", minutes / 60, minutes % 60)).unwrap_or_default();
+    let path = shown_path(&open.path, caller.home().as_deref());
+    format!("the login of {title} in {path} ({what}{left}; not tried)")
+}
+
+fn url(vendor: &Names, caller: &Caller) -> Finding {
     let Some(set) = caller.var(vendor.url) else {
         return Finding::ok(vendor.url_name, format!("{} ({} is not set)", vendor.public_url, vendor.url));
     };
