@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::agents::AgentsCommand;
 use crate::commands::auth::AuthCommand;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::demo::DemoArgs;
@@ -28,6 +29,9 @@ pub(crate) enum Command {
     /// Look at what this machine can enforce, and build the image of containers
     #[command(subcommand)]
     Sandbox(SandboxCommand),
+    /// List and show the agents that can be named
+    #[command(subcommand)]
+    Agents(AgentsCommand),
     /// Find out whether agents are logged in
     #[command(subcommand)]
     Auth(AuthCommand),

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod agents;
 pub(crate) mod auth;
 pub(crate) mod completions;
 pub(crate) mod demo;
@@ -18,6 +19,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Run(args) => run::run(&args, caller).await,
         Command::Runs(command) => runs::run(command, caller).await,
         Command::Sandbox(command) => sandbox::run(command, caller).await,
+        Command::Agents(command) => agents::run(&command, caller),
         Command::Auth(command) => auth::run(command, caller).await,
         Command::Demo(args) => demo::run(&args, caller).await,
         Command::Completions(args) => completions::run(&args),

@@ -2,26 +2,18 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::Path;
 
+use cofferdam_core::Provider;
 use cofferdam_runner::auth::AuthCheck;
 
 use crate::caller::Caller;
+use crate::secrets::login_places;
 
 /// Variables that name programs, engines and folders, and beginnings of those that hold keys and addresses.
 const NAMES: [&str; 6] =
     ["PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_DATA_HOME", "XDG_CONFIG_HOME"];
 const BEGINNINGS: [&str; 5] = ["ANTHROPIC_", "OPENAI_", "CLAUDE_", "CODEX_", "OPENCODE_"];
-
-/// Login files, by the variables that say where their folders are, and where they are below the home without them.
-const LOGINS: [(&str, &str, &str); 6] = [
-    ("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json"),
-    ("CLAUDE_AUTH_DIR", ".config/claude", ".credentials.json"),
-    ("CODEX_HOME", ".codex", "auth.json"),
-    ("CODEX_HOME", ".codex", "config.toml"),
-    ("CODEX_AUTH_DIR", ".codex", "auth.json"),
-    ("XDG_DATA_HOME", ".local/share", "opencode/auth.json"),
-];
 
 /// As bytes, in an order that does not change. Keys are among them: they are hashed, and nothing else.
 pub(super) fn depends_on(check: &AuthCheck, caller: &Caller) -> Vec<Vec<u8>> {
@@ -43,15 +35,15 @@ pub(super) fn depends_on(check: &AuthCheck, caller: &Caller) -> Vec<Vec<u8>> {
             parts.push([name.as_bytes(), b"=", value.as_bytes()].concat());
         }
     }
-    parts.extend(LOGINS.iter().map(|login| file_state(caller, login).into_bytes()));
+    let places = login_places(caller);
+    let files = Provider::ALL.into_iter().flat_map(|cli| places.files(cli));
+    parts.extend(files.map(|path| file_state(path).into_bytes()));
     parts
 }
 
 /// Which file it is and when it was changed. What is in it is not read.
-fn file_state(caller: &Caller, (variable, usual, file): &(&str, &str, &str)) -> String {
-    let named = caller.var(variable).map(PathBuf::from);
-    let folder = named.or_else(|| Some(caller.home()?.join(usual)));
-    let found = folder.and_then(|folder| folder.join(file).metadata().ok());
+fn file_state(path: &Path) -> String {
+    let found = path.metadata().ok();
     found.map_or_else(String::new, |found| {
         format!("{} {} {} {} {}", found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec())
     })
