@@ -14,8 +14,9 @@ use crate::auth::verdict::Verdict;
 use crate::installation::Cli;
 
 /// Each of these would call a server that has nothing to do with the check.
-const VARIABLES: [(&str, &str); 4] = [
+const VARIABLES: [(&str, &str); 5] = [
     ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+    ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
     ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
     ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
     ("OPENCODE_DISABLE_SHARE", "1"),
@@ -74,6 +75,7 @@ fn config(asked: &Asked<'_>, key: Option<Vendor>) -> Value {
     let name = asked_for.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/')).unwrap_or(asked_for);
     config["model"] = json!(format!("{provider}/{name}"));
     config["small_model"] = config["model"].clone();
+    config["enabled_providers"] = json!([provider]);
     config["provider"] = json!({ provider: { "models": { name: {} } } });
     if let Some(address) = asked.var(variable) {
         let address = address.trim_end_matches('/');
