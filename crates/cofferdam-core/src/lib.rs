@@ -45,14 +45,17 @@ pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
 pub use policy::{
-    ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, Policy, UnknownMode,
-    UnknownNetwork, WORKER_PIDS, gateway, inside,
+    ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, PathMappingMode, Policy,
+    UnknownMode, UnknownNetwork, WORKER_PIDS, gateway, inside,
 };
 pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, LineError, Login, MAX_EVENT_TEXT, ToWorker, WorkerExited,
     worker_line,
 };
-pub use quantity::{LEAST_MEMORY_BYTES, MOST_PIDS, parse_bytes, parse_count, parse_cpus_milli, show_bytes};
+pub use quantity::{
+    LEAST_DISK_BYTES, LEAST_MEMORY_BYTES, LEAST_OUTPUT_BYTES, MOST_PIDS, parse_bytes, parse_count,
+    parse_cpus_milli, show_bytes,
+};
 pub use redact::{REDACTED, RedactedStream, Redactor, SHORTEST_SECRET, Secrets};
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
@@ -62,9 +65,13 @@ pub use seal::{
     NamespaceFact, OutsideSeal, Seal, Tried,
 };
 pub use settings::{
-    AgentName, AgentSettings, AppleSettings, ContainerNetwork, Cpus, DockerSettings, EgressSettings,
-    EngineAddress, MemorySize, OciRuntime, PidsLimit, PriceSetting, PriceSettings, Provider, RuntimeCommand,
-    SandboxSettings, Settings,
+    AgentName, AgentSettings, AllowEntry, AppleSettings, ContainerNetwork, Count, Cpus, DiskSize,
+    DockerSettings, Effective, EgressSettings, EngineAddress, FilePattern, KeyPath, Layer, LimitOverrides,
+    LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin,
+    OutputSize, PidsLimit, PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, Refused, Role,
+    RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, Settings, SettingsError, Size,
+    TimeoutSeconds, VariableName, read_layer, reference as settings_reference, schema as settings_schema,
+    set_mode, tighten,
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

@@ -130,6 +130,17 @@ impl FromStr for Mode {
     }
 }
 
+/// Under which path a direct workspace appears inside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathMappingMode {
+    /// As [`inside::WORKSPACE`].
+    #[default]
+    Mapped,
+    /// Under the absolute path that it has on the host.
+    SamePath,
+}
+
 /// What the agent can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -4,6 +4,10 @@ use crate::value::ValueError;
 
 /// The least memory in which the worker itself can start.
 pub const LEAST_MEMORY_BYTES: u64 = 16 << 20;
+/// The least disk on which a workspace makes sense.
+pub const LEAST_DISK_BYTES: u64 = 1 << 20;
+/// The least output: a few lines.
+pub const LEAST_OUTPUT_BYTES: u64 = 4 << 10;
 /// The most processes that Linux can number.
 pub const MOST_PIDS: u32 = 1 << 22;
 

@@ -9,6 +9,8 @@ use crate::commands::demo::DemoArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsCommand;
 use crate::commands::sandbox::SandboxCommand;
+use crate::commands::settings::SettingsCommand;
+use crate::commands::trust::TrustArgs;
 
 /// Run coding agents on your repositories, sealed off from everything else.
 #[derive(Debug, Parser)]
@@ -35,6 +37,10 @@ pub(crate) enum Command {
     /// Find out whether agents are logged in
     #[command(subcommand)]
     Auth(AuthCommand),
+    /// Look at what can be set
+    #[command(subcommand)]
+    Settings(SettingsCommand),
+    Trust(TrustArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
 }

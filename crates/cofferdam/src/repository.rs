@@ -60,16 +60,19 @@ fn find_repository(start: &Path) -> Result<PathBuf, UsageError> {
     let start = start
         .canonicalize()
         .map_err(|error| UsageError::new(format!("{} cannot be opened: {error}", start.display()), hint))?;
-    start
-        .ancestors()
-        .find(|folder| folder.join(".git").symlink_metadata().is_ok())
-        .map(Path::to_path_buf)
-        .ok_or_else(|| {
-            UsageError::new(
-                format!("{} is not in a git repository (there is no .git here or above)", start.display()),
-                hint,
-            )
-        })
+    root_around(&start).ok_or_else(|| {
+        UsageError::new(
+            format!("{} is not in a git repository (there is no .git here or above)", start.display()),
+            hint,
+        )
+    })
+}
+
+/// The root of the repository around a folder, if it is in one.
+pub(crate) fn root_around(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let is_root = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+    folder.ancestors().find(is_root).map(Path::to_path_buf)
 }
 
 /// Whether a text names a place to fetch from and not a folder here.

@@ -58,6 +58,8 @@ fn help_names_every_command() {
                    changed as a diff
       runs         Look at runs, cancel and remove them
       sandbox      Look at what this machine can enforce, and build the image of containers
+      settings     Look at what can be set
+      trust        Let a repository's .cofferdam/settings.json take effect, as it is now
       demo         Show on a sample repository what a sealed run holds
       completions  Print the completions of your shell
       help         Print this message or the help of the given subcommand(s)
@@ -77,7 +79,7 @@ fn help_of_doctor_says_what_its_exit_code_means() {
     Usage: cofferdam sandbox doctor [OPTIONS]
 
     Options:
-          --mode <native|docker|apple>  Which sandbox to try [default: native]
+          --mode <native|docker|apple>  Which sandbox to try [default: what the settings say, or native]
           --json                        Print one JSON object
       -h, --help                        Print help
 
@@ -101,8 +103,13 @@ fn help_of_run_names_every_flag_and_exit_code() {
                 shell
 
     Options:
-          --agent <claude_code|codex|opencode>
-              The agent [default: the one that is installed and has a key]
+          --agent <NAME>
+              The agent: `claude_code`, `codex`, `opencode`, or one of the settings [default: the one
+              that is installed and has a key]
+          --role <worker|tester|docser>
+              What it does, with the agent and the words that the settings give that role
+          --policy <NAME>
+              Keep to a policy of the settings
           --model <MODEL>
               The model, as the agent names it [default: the agent's own]
           --system-prompt <TEXT>

@@ -5,14 +5,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::names::{PolicyName, is_name};
 use super::written_as_text;
 use crate::policy::Mode;
 use crate::value::ValueError;
-
-/// The longest name of an agent: it becomes the name of folders and locks.
-const LONGEST: usize = 64;
 
 /// What a person calls an agent: `coder`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -32,7 +31,7 @@ pub enum Provider {
 }
 
 /// One agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSettings {
     /// What people call it.
@@ -49,6 +48,9 @@ pub struct AgentSettings {
     /// Its mode, over `sandbox.mode`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_mode: Option<Mode>,
+    /// Its policy: one of `sandbox.policies`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyName>,
     /// Added to the CLI's own system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
@@ -90,10 +92,7 @@ impl FromStr for AgentName {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
-            && text.len() <= LONGEST;
-        match is_name {
+        match is_name(text) {
             true => Ok(Self(text.to_owned())),
             false => Err(ValueError::new(
                 text,

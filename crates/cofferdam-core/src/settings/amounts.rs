@@ -1,4 +1,4 @@
-//! Amounts of memory, processors and processes, as text or as numbers.
+//! Amounts: sizes, processors and counts, as text or as numbers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,29 +6,69 @@ use std::str::FromStr;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::quantity::{LEAST_MEMORY_BYTES, MOST_PIDS, parse_bytes, parse_count, parse_cpus_milli};
+use crate::quantity::{
+    LEAST_DISK_BYTES, LEAST_MEMORY_BYTES, LEAST_OUTPUT_BYTES, MOST_PIDS, parse_bytes, parse_count,
+    parse_cpus_milli,
+};
 use crate::value::ValueError;
 
-/// Memory, such as `2g`. At least what the worker needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A size in bytes, such as `2g`, and at least this many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "Typed", into = "String")]
-pub struct MemorySize(u64);
+pub struct Size<const LEAST: u64>(u64);
+
+/// A whole number within these bounds, such as 256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Typed", into = "u32")]
+pub struct Count<const LEAST: u32, const MOST: u32>(u32);
 
 /// Processors, such as `1.0` or 0.5.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "Typed", into = "String")]
 pub struct Cpus(u32);
 
-/// Processes and threads, such as 256. At least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Typed", into = "u32")]
-pub struct PidsLimit(u32);
+/// Memory: at least what the worker needs.
+pub type MemorySize = Size<LEAST_MEMORY_BYTES>;
+/// What may be written to disk: at least what a workspace needs.
+pub type DiskSize = Size<LEAST_DISK_BYTES>;
+/// What may be printed: at least a few lines.
+pub type OutputSize = Size<LEAST_OUTPUT_BYTES>;
+/// Processes and threads.
+pub type PidsLimit = Count<1, MOST_PIDS>;
+/// Open files of one process: at least what any program needs to start.
+pub type OpenFiles = Count<16, 1_048_576>;
+/// Seconds of one attempt, up to a year.
+pub type TimeoutSeconds = Count<1, 31_622_400>;
+/// Attempts of one run.
+pub type MaxAttempts = Count<1, 100>;
+/// Runs at the same time; 0 is no limit.
+pub type MaxConcurrency = Count<0, 10_000>;
 
-impl MemorySize {
+impl<const LEAST: u64> Size<LEAST> {
     /// In bytes.
     #[must_use]
     pub fn bytes(self) -> u64 {
         self.0
+    }
+
+    /// A built-in default.
+    pub(super) const fn of(bytes: u64) -> Self {
+        assert!(bytes >= LEAST);
+        Self(bytes)
+    }
+}
+
+impl<const LEAST: u32, const MOST: u32> Count<LEAST, MOST> {
+    /// How many.
+    #[must_use]
+    pub fn count(self) -> u32 {
+        self.0
+    }
+
+    /// A built-in default.
+    pub(super) const fn of(count: u32) -> Self {
+        assert!(count >= LEAST && count <= MOST);
+        Self(count)
     }
 }
 
@@ -38,21 +78,26 @@ impl Cpus {
     pub fn milli(self) -> u32 {
         self.0
     }
-}
 
-impl PidsLimit {
-    /// How many.
-    #[must_use]
-    pub fn count(self) -> u32 {
-        self.0
+    /// A built-in default.
+    pub(super) const fn of_milli(milli: u32) -> Self {
+        Self(milli)
     }
 }
 
-impl FromStr for MemorySize {
+impl<const LEAST: u64> FromStr for Size<LEAST> {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        parse_bytes(text, LEAST_MEMORY_BYTES).map(Self)
+        parse_bytes(text, LEAST).map(Self)
+    }
+}
+
+impl<const LEAST: u32, const MOST: u32> FromStr for Count<LEAST, MOST> {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        parse_count(text, LEAST, MOST).map(Self)
     }
 }
 
@@ -64,15 +109,7 @@ impl FromStr for Cpus {
     }
 }
 
-impl FromStr for PidsLimit {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        parse_count(text, 1, MOST_PIDS).map(Self)
-    }
-}
-
-impl fmt::Display for MemorySize {
+impl<const LEAST: u64> fmt::Display for Size<LEAST> {
     /// The largest unit in which it is a whole number: nothing is lost.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(1_u64 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
@@ -89,9 +126,9 @@ impl fmt::Display for Cpus {
     }
 }
 
-impl From<MemorySize> for String {
-    fn from(memory: MemorySize) -> Self {
-        memory.to_string()
+impl<const LEAST: u64> From<Size<LEAST>> for String {
+    fn from(size: Size<LEAST>) -> Self {
+        size.to_string()
     }
 }
 
@@ -101,24 +138,35 @@ impl From<Cpus> for String {
     }
 }
 
-impl From<PidsLimit> for u32 {
-    fn from(pids: PidsLimit) -> Self {
-        pids.0
+impl<const LEAST: u32, const MOST: u32> From<Count<LEAST, MOST>> for u32 {
+    fn from(count: Count<LEAST, MOST>) -> Self {
+        count.0
     }
 }
 
-macro_rules! typed {
-    ($($value:ty),*) => { $(
-        impl TryFrom<Typed> for $value {
-            type Error = ValueError;
+impl<const LEAST: u64> TryFrom<Typed> for Size<LEAST> {
+    type Error = ValueError;
 
-            fn try_from(typed: Typed) -> Result<Self, ValueError> {
-                typed.0.parse()
-            }
-        }
-    )* };
+    fn try_from(typed: Typed) -> Result<Self, ValueError> {
+        typed.0.parse()
+    }
 }
-typed!(MemorySize, Cpus, PidsLimit);
+
+impl<const LEAST: u32, const MOST: u32> TryFrom<Typed> for Count<LEAST, MOST> {
+    type Error = ValueError;
+
+    fn try_from(typed: Typed) -> Result<Self, ValueError> {
+        typed.0.parse()
+    }
+}
+
+impl TryFrom<Typed> for Cpus {
+    type Error = ValueError;
+
+    fn try_from(typed: Typed) -> Result<Self, ValueError> {
+        typed.0.parse()
+    }
+}
 
 /// What stands in the file, as text: both `"1.0"` and `1` are how people write an amount.
 struct Typed(String);

@@ -3,21 +3,49 @@
 mod agents;
 mod amounts;
 mod container_network;
+mod edit;
 mod engine_address;
+mod key_path;
+mod layers;
+mod limits;
+mod located;
+mod names;
+mod nearest;
+mod read;
+mod reference;
+mod roles;
 mod runtime;
 mod sandbox;
+mod schema;
+mod untrusted;
+#[cfg(test)]
+mod value_table;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::agents::{AgentName, AgentSettings, Provider};
-pub use self::amounts::{Cpus, MemorySize, PidsLimit};
+pub use self::amounts::{
+    Count, Cpus, DiskSize, MaxAttempts, MaxConcurrency, MemorySize, OpenFiles, OutputSize, PidsLimit, Size,
+    TimeoutSeconds,
+};
 pub use self::container_network::ContainerNetwork;
+pub use self::edit::set_mode;
 pub use self::engine_address::EngineAddress;
+pub use self::key_path::KeyPath;
+pub use self::layers::{Effective, Layer, Origin};
+pub use self::limits::{LimitOverrides, LimitSettings, PolicySettings};
+pub use self::names::{AllowEntry, FilePattern, PolicyName, VariableName};
+pub use self::read::{SettingsError, read_layer};
+pub use self::reference::reference;
+pub use self::roles::{Role, RoleSettings, RolesSettings};
 pub use self::runtime::{OciRuntime, RuntimeCommand};
-pub use self::sandbox::{AppleSettings, DockerSettings, SandboxSettings};
+pub use self::sandbox::{AppleSettings, DockerSettings, MaskSettings, SandboxSettings};
+pub use self::schema::schema;
+pub use self::untrusted::{Refused, tighten};
 use crate::egress::AllowRule;
 
 /// A value that is written as text: what `FromStr` refuses is refused when the settings are read.
@@ -40,22 +68,27 @@ macro_rules! written_as_text {
 }
 use written_as_text;
 
-/// The settings file. A key that is not known is an error: a misspelt wall would be no wall.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// The settings of Cofferdam. A key that is not known is an error: a misspelt wall would be no wall.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// Where the schema of this file is, for editors.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
     /// What sealed sandboxes may reach.
     pub egress: EgressSettings,
     /// How sandboxes are made.
     pub sandbox: SandboxSettings,
-    /// Agents by name.
+    /// Agents by name, for `--agent NAME`.
     pub agents: BTreeMap<AgentName, AgentSettings>,
+    /// Who does which kind of work, for `--role`.
+    pub roles: RolesSettings,
     /// What models cost.
     pub prices: PriceSettings,
 }
 
 /// What sealed sandboxes may reach.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EgressSettings {
     /// Allow-lists by name, for `--allow NAME`. One of a preset's name replaces the preset.
@@ -65,27 +98,47 @@ pub struct EgressSettings {
 }
 
 /// What models cost, over the built-in table.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PriceSettings {
     /// When the prices were looked up, such as `2026-10-01`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
     /// By the beginning of the model's name; the longest beginning wins.
     pub models: BTreeMap<String, PriceSetting>,
 }
 
 /// In US dollars for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriceSetting {
     /// Input.
+    #[serde(deserialize_with = "amount")]
     pub input: f64,
     /// Output.
+    #[serde(deserialize_with = "amount")]
     pub output: f64,
     /// Input read from the cache; as input without it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_amount")]
     pub cache_read: Option<f64>,
     /// Input written to the cache; as input without it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_amount")]
     pub cache_write: Option<f64>,
+}
+
+/// A price below nothing would let a budget grow by spending it.
+fn amount<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let dollars = f64::deserialize(deserializer)?;
+    match dollars.is_finite() && dollars >= 0.0 {
+        true => Ok(dollars),
+        false => Err(serde::de::Error::custom(format!(
+            "`{dollars}` is not a price; type US dollars for a million tokens, such as 2.5"
+        ))),
+    }
+}
+
+fn some_amount<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    amount(deserializer).map(Some)
 }
 
 #[cfg(test)]

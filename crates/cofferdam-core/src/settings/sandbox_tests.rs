@@ -68,8 +68,10 @@ fn each_key_takes_a_good_value_and_prints_it() {
         },
         "rewrite_loopback": ["API_URL"]
     });
-    let settings = read(written.clone()).unwrap();
-    assert_eq!(serde_json::to_value(&settings).unwrap(), written);
+    let printed = serde_json::to_value(read(written.clone()).unwrap()).unwrap();
+    for (key, value) in written.as_object().unwrap() {
+        assert_eq!(&printed[key], value);
+    }
 }
 
 #[test]

@@ -7,6 +7,8 @@ pub(crate) mod demo;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod sandbox;
+pub(crate) mod settings;
+pub(crate) mod trust;
 
 use crate::caller::Caller;
 use crate::cli::Command;
@@ -21,6 +23,8 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Sandbox(command) => sandbox::run(command, caller).await,
         Command::Agents(command) => agents::run(&command, caller),
         Command::Auth(command) => auth::run(command, caller).await,
+        Command::Settings(command) => settings::run(&command),
+        Command::Trust(args) => trust::run(&args, caller),
         Command::Demo(args) => demo::run(&args, caller).await,
         Command::Completions(args) => completions::run(&args),
     }

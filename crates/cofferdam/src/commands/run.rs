@@ -3,7 +3,9 @@
 mod agent;
 mod apply;
 mod args;
+mod choice;
 mod egress;
+mod env;
 mod mount;
 mod progress;
 mod report;
@@ -17,7 +19,7 @@ use tokio::sync::watch;
 pub(crate) use self::args::RunArgs;
 pub(crate) use self::egress::rules as allow_rules;
 pub(crate) use self::progress::Watcher;
-use self::request::request_from;
+use self::request::{repository_from, request_from};
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
@@ -27,12 +29,18 @@ use crate::{node, patch, redaction, sanitize, settings, signals, terminal};
 
 /// Runs it, and shows what came of it.
 pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Failure> {
-    let mut settings = settings::read(caller)?;
-    if args.mode.as_deref() == Some("docker") {
-        settings.sandbox.docker = settings::docker(caller, &settings)?;
-    }
+    let repository = repository_from(args, caller)?;
+    let folder = repository.local.clone().unwrap_or_else(|| settings::local_folder(caller));
+    let loaded = settings::load(caller, &folder)?;
+    loaded.warn();
+    let settings = loaded.effective;
     let secrets = CallerSecrets::of(caller)?;
-    let accepted = request_from(args, new_run_id()?, caller, &settings, &secrets)?;
+    let accepted = request_from(args, new_run_id()?, caller, repository, &settings, &secrets)?;
+    let settings = settings.settings;
+    if accepted.request.policy.mode == Mode::Docker {
+        // A variable that cannot be read is not overlooked by whoever wants a container.
+        settings::docker(caller, &settings)?;
+    }
     redaction::refuse_in(&accepted.request.agent)?;
     let output = args.output.as_ref().map(|path| caller.resolve(path));
     if let Some(folder) = output.as_deref().and_then(|path| path.parent())
@@ -41,11 +49,11 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
         let missing = format!("--output: there is no folder {}", folder.display());
         return Err(UsageError::new(missing, "name a file in a folder that exists").into());
     }
-    if let Some(notice) = &accepted.notice {
+    for notice in &accepted.notices {
         terminal::write_stderr(&format!("cofferdam: {}\n", sanitize::line(notice)));
     }
     if accepted.request.policy.mode == Mode::Host {
-        terminal::write_stderr(HOST_WARNING);
+        terminal::write_stderr(&host_warning(&accepted.mode_by));
     }
     let home = caller.open_state()?;
     let mut watcher = Watcher::on_stderr();
@@ -81,10 +89,17 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     Ok(code)
 }
 
-const HOST_WARNING: &str = "\
-cofferdam: WARNING: --mode host puts no wall around the program.
-cofferdam: WARNING: it can read and change everything that you can, and it has your network.
-";
+/// Whoever gets no walls is told, and told why.
+fn host_warning(by: &str) -> String {
+    let by = match by {
+        "--mode" => "--mode host".to_owned(),
+        by => format!("mode host ({})", sanitize::line(by)),
+    };
+    format!(
+        "cofferdam: WARNING: {by} puts no wall around the program.\n\
+         cofferdam: WARNING: it can read and change everything that you can, and it has your network.\n"
+    )
+}
 
 /// The straight line, from acceptance to the final state. `cofferdam demo` takes the same one.
 pub(crate) async fn execute(

@@ -3,12 +3,13 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{AgentSetup, Mode, PromptSetup};
+use cofferdam_core::{AgentSetup, PromptSetup, Provider};
 use cofferdam_runner::NoModel;
 use cofferdam_runner::installation::{Cli, InstallationError, Search, find};
 use cofferdam_runner::logins::LoginError;
 
 use super::args::RunArgs;
+use super::choice::Choice;
 use crate::caller::Caller;
 use crate::failure::UsageError;
 use crate::secrets::{CallerSecrets, no_model};
@@ -32,7 +33,7 @@ pub(crate) fn agent_from(
     caller: &Caller,
     with_key: &CallerSecrets,
     repository: Option<&Path>,
-    mode: Mode,
+    choice: &Choice<'_>,
 ) -> Result<Option<ChosenAgent>, UsageError> {
     let Some(prompt) = &args.prompt else {
         return match agent_flag(args) {
@@ -52,8 +53,8 @@ pub(crate) fn agent_from(
     let prompt = prompt_text(prompt)?;
     let setup = PromptSetup {
         prompt,
-        model: args.model.clone().filter(|model| !model.is_empty()),
-        system_prompt: args.system_prompt.clone(),
+        model: args.model.clone().or_else(|| choice.agent?.model.clone()).filter(|model| !model.is_empty()),
+        system_prompt: system_prompt(args, choice),
         max_turns: args
             .max_turns
             .as_deref()
@@ -64,16 +65,25 @@ pub(crate) fn agent_from(
     let home = caller.home();
     let search = Search { path: &path, home: home.as_deref(), exclude: repository };
     // What is installed here does not matter to a container: its image has agents of its own, or has not.
-    let search = (!mode.is_container()).then_some(&search);
-    match &args.agent {
-        Some(name) => named(name, setup, search, with_key).map(Some),
+    let search = (!choice.mode.value.is_container()).then_some(&search);
+    match choice.provider {
+        Some(provider) => named(provider, setup, search, with_key).map(Some),
         None => first_that_can(setup, search, with_key).map(Some),
     }
+}
+
+/// The flag's or the agent's own words, and those of the role after them.
+fn system_prompt(args: &RunArgs, choice: &Choice<'_>) -> Option<String> {
+    let own = args.system_prompt.clone().or_else(|| choice.agent?.system_prompt.clone());
+    let of_role = choice.role.and_then(|role| role.append_system_prompt.clone());
+    let words: Vec<String> = own.into_iter().chain(of_role).filter(|text| !text.is_empty()).collect();
+    (!words.is_empty()).then(|| words.join("\n\n"))
 }
 
 fn agent_flag(args: &RunArgs) -> Option<&'static str> {
     let flags = [
         (args.agent.is_some(), "--agent"),
+        (args.role.is_some(), "--role"),
         (args.model.is_some(), "--model"),
         (args.system_prompt.is_some(), "--system-prompt"),
         (args.max_turns.is_some(), "--max-turns"),
@@ -119,18 +129,16 @@ fn setup_of(cli: Cli, setup: PromptSetup) -> AgentSetup {
 }
 
 fn named(
-    name: &str,
+    provider: Provider,
     setup: PromptSetup,
     search: Option<&Search<'_>>,
     with_key: &CallerSecrets,
 ) -> Result<ChosenAgent, UsageError> {
-    let known = Cli::ALL.into_iter().find(|cli| [cli.provider(), cli.command()].contains(&name));
-    let cli = known.ok_or_else(|| {
-        UsageError::new(
-            format!("--agent `{name}` is not an agent"),
-            "type `--agent claude_code`, `--agent codex` or `--agent opencode`",
-        )
-    })?;
+    let cli = match provider {
+        Provider::ClaudeCode => Cli::ClaudeCode,
+        Provider::Codex => Cli::Codex,
+        Provider::OpenCode => Cli::OpenCode,
+    };
     if let Some(search) = search {
         find(cli, search).map_err(|error| cannot_be_used(&error))?;
     }

@@ -12,9 +12,16 @@ pub(crate) struct RunArgs {
     /// What the agent is to do; `-` reads it from stdin
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<String>,
-    /// The agent [default: the one that is installed and has a key]
-    #[arg(long, value_name = "claude_code|codex|opencode")]
+    /// The agent: `claude_code`, `codex`, `opencode`, or one of the settings [default: the one that is
+    /// installed and has a key]
+    #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+    /// What it does, with the agent and the words that the settings give that role
+    #[arg(long, value_name = "worker|tester|docser")]
+    pub(crate) role: Option<String>,
+    /// Keep to a policy of the settings
+    #[arg(long, value_name = "NAME")]
+    pub(crate) policy: Option<String>,
     /// The model, as the agent names it [default: the agent's own]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,

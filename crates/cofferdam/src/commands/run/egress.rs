@@ -1,32 +1,39 @@
 //! What a run may reach and spend: `--network`, `--allow`, `--forward`, `--push` and the budgets.
 
 use cofferdam_core::{
-    AllowRule, Budget, EgressPolicy, EgressSettings, Forward, Mode, Network, gateway, preset,
+    AllowEntry, AllowRule, Budget, EgressPolicy, EgressSettings, Forward, Mode, Network, gateway, preset,
 };
 
 use super::args::RunArgs;
+use super::choice::{Asked, Choice};
 use crate::failure::UsageError;
 use crate::units;
 
 /// Reads `--network` and what goes with it. `is_agent` says whether a coding agent is run, which needs its model.
-pub(crate) fn network_from(args: &RunArgs, mode: Mode, is_agent: bool) -> Result<Network, UsageError> {
-    let asked = match args.network.as_deref().map(str::parse::<Network>) {
-        None => None,
-        Some(Ok(network)) => Some(network),
-        Some(Err(error)) => return Err(UsageError::new(error.to_string(), "type `--network sealed`")),
-    };
+pub(crate) fn network_from(
+    args: &RunArgs,
+    choice: &Choice<'_>,
+    is_agent: bool,
+) -> Result<Network, UsageError> {
     let through_broker = needs_sealed(args);
-    let network = match (mode, asked) {
-        (Mode::Host, Some(Network::None | Network::Sealed)) => {
-            return Err(UsageError::new(
-                "--mode host cannot close the network",
-                "type `--mode native`, or leave --network out",
-            ));
+    let needs_model = is_agent || args.model_access;
+    let asked = choice.network.as_ref();
+    let network = match (choice.mode.value, asked) {
+        (Mode::Host, Some(Asked { value: Network::None | Network::Sealed, by })) => {
+            let mode = match choice.mode.by.as_str() {
+                "--mode" => "--mode host".to_owned(),
+                by => format!("mode host ({by})"),
+            };
+            let hint = match by.as_str() {
+                "--network" => "type `--mode native`, or leave --network out",
+                _ => "type `--mode native`; or `--network open`, if it is to run without walls",
+            };
+            return Err(UsageError::new(format!("{mode} cannot close the network{}", in_front(by)), hint));
         }
         (Mode::Host, _) => Network::Open,
-        (Mode::Native | Mode::Docker | Mode::Apple, Some(network)) => network,
+        (Mode::Native | Mode::Docker | Mode::Apple, Some(asked)) => asked.value,
         (Mode::Native | Mode::Docker | Mode::Apple, None)
-            if is_agent || through_broker.is_some() || args.model_access =>
+            if needs_model || through_broker.is_some() || !allowed_by_policy(choice).is_empty() =>
         {
             Network::Sealed
         }
@@ -37,12 +44,24 @@ pub(crate) fn network_from(args: &RunArgs, mode: Mode, is_agent: bool) -> Result
             format!("{flag} works with --network sealed only, and the network is `{network}`"),
             format!("leave {flag} out, or type `--network sealed`"),
         )),
-        (Network::None, None) if is_agent || args.model_access => Err(UsageError::new(
-            "with --network none the agent cannot reach its model",
+        (Network::None, None) if needs_model => Err(UsageError::new(
+            format!(
+                "with --network none the agent cannot reach its model{}",
+                asked.map_or_else(String::new, |asked| in_front(&asked.by))
+            ),
             "type `--network sealed`: then it reaches its model and nothing else",
         )),
         _ => Ok(network),
     }
+}
+
+/// Whoever typed the flag knows; what was set long ago is named.
+fn in_front(by: &str) -> String {
+    if by == "--network" { String::new() } else { format!(" (the network is set by {by})") }
+}
+
+fn allowed_by_policy<'a>(choice: &Choice<'a>) -> &'a [AllowEntry] {
+    choice.policy.and_then(|policy| policy.allow.as_deref()).unwrap_or_default()
 }
 
 /// The first flag that asks for something that only the broker's proxy gives.
@@ -58,11 +77,18 @@ fn needs_sealed(args: &RunArgs) -> Option<&'static str> {
 /// Reads what the broker lets through.
 pub(crate) fn egress_from(
     args: &RunArgs,
+    choice: &Choice<'_>,
+    network: Network,
     settings: &EgressSettings,
     is_agent: bool,
 ) -> Result<EgressPolicy, UsageError> {
     let mut allow: Vec<AllowRule> = Vec::new();
-    for text in &args.allow {
+    // A policy that lists what a sealed run may reach says nothing about one that has no broker.
+    let of_policy = match network {
+        Network::Sealed => allowed_by_policy(choice),
+        Network::None | Network::Open => &[],
+    };
+    for text in of_policy.iter().map(AllowEntry::as_str).chain(args.allow.iter().map(String::as_str)) {
         for rule in rules(text, settings)? {
             if !allow.contains(&rule) {
                 allow.push(rule);

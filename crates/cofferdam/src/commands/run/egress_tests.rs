@@ -1,3 +1,6 @@
+use cofferdam_core::Effective;
+
+use super::super::choice::choose;
 use super::*;
 
 fn args(change: impl FnOnce(&mut RunArgs)) -> RunArgs {
@@ -7,7 +10,10 @@ fn args(change: impl FnOnce(&mut RunArgs)) -> RunArgs {
 }
 
 fn network(change: impl FnOnce(&mut RunArgs), is_agent: bool) -> Result<Network, String> {
-    network_from(&args(change), Mode::Native, is_agent).map_err(|error| error.to_string())
+    let args = args(change);
+    let settings = Effective::default();
+    let choice = choose(&args, &settings).map_err(|error| error.to_string())?;
+    network_from(&args, &choice, is_agent).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -25,7 +31,11 @@ fn what_only_the_broker_gives_is_refused_without_it() {
     };
     assert!(network(asked, true).unwrap_err().contains("--allow works with --network sealed only"));
     assert!(network(|args| args.network = Some("none".into()), true).unwrap_err().contains("its model"));
-    assert!(network_from(&args(|args| args.network = Some("sealed".into())), Mode::Host, true).is_err());
+    let on_the_host = |args: &mut RunArgs| {
+        args.network = Some("sealed".into());
+        args.mode = Some("host".into());
+    };
+    assert!(network(on_the_host, true).unwrap_err().contains("cannot close the network"));
 }
 
 #[test]
@@ -47,7 +57,9 @@ fn a_forward_has_a_port_that_the_agent_may_listen_on_and_a_target() {
         assert!(forward(bad).is_err(), "{bad}");
     }
     let twice = args(|args| args.forward = vec!["5432=a:1".into(), "5432=b:1".into()]);
-    assert!(egress_from(&twice, &EgressSettings::default(), false).is_err());
+    let settings = Effective::default();
+    let choice = choose(&twice, &settings).unwrap();
+    assert!(egress_from(&twice, &choice, Network::Sealed, &EgressSettings::default(), false).is_err());
 }
 
 #[test]

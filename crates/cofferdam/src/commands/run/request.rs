@@ -1,25 +1,23 @@
 //! From flags to a `RunRequest`. After this nothing checks again: whoever holds the request holds a valid
 //! one.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 
 use cofferdam_core::{
-    AgentSetup, ContainerPolicy, ImageReferenceError, LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS,
-    Mask, Mode, Mount, Policy, RetryPolicy, RunId, RunRequest, SandboxSettings, Settings,
+    AgentSetup, ContainerPolicy, Effective, FilePattern, ImageReferenceError, LEAST_DISK_BYTES,
+    LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS, Mask, Mode, Mount, Policy, RetryPolicy, RunId,
+    RunRequest, SandboxSettings, Settings, ValueError,
 };
-use globset::Glob;
 
 use super::agent::agent_from;
 use super::args::RunArgs;
-use super::{egress, mount};
+use super::choice::{self, Choice};
+use super::{egress, env, mount};
 use crate::caller::Caller;
 use crate::failure::UsageError;
 use crate::repository::{Chosen, Wanted, choose};
 use crate::secrets::CallerSecrets;
 use crate::units;
-
-/// The least disk on which a workspace makes sense.
-const LEAST_DISK: u64 = 1 << 20;
 
 /// A checked command line.
 #[derive(Debug)]
@@ -29,7 +27,19 @@ pub(crate) struct Accepted {
     /// The repository that `--apply` changes; `None` without `--apply`.
     pub(crate) apply_to: Option<std::path::PathBuf>,
     /// What to say before it starts.
-    pub(crate) notice: Option<String>,
+    pub(crate) notices: Vec<String>,
+    /// Who asked for its mode.
+    pub(crate) mode_by: String,
+}
+
+/// The repository that the flags name.
+pub(crate) fn repository_from(args: &RunArgs, caller: &Caller) -> Result<Chosen, UsageError> {
+    let wanted = if args.no_repo {
+        Wanted::Nothing
+    } else {
+        Wanted::Repository { repo: args.repo.as_deref(), reference: args.reference.as_deref() }
+    };
+    choose(wanted, caller)
 }
 
 /// Turns flags into a request, or says what to type instead.
@@ -37,20 +47,21 @@ pub(crate) fn request_from(
     args: &RunArgs,
     id: RunId,
     caller: &Caller,
-    settings: &Settings,
+    repository: Chosen,
+    settings: &Effective,
     with_key: &CallerSecrets,
 ) -> Result<Accepted, UsageError> {
-    let wanted = if args.no_repo {
-        Wanted::Nothing
-    } else {
-        Wanted::Repository { repo: args.repo.as_deref(), reference: args.reference.as_deref() }
-    };
-    let Chosen { source, local } = choose(wanted, caller)?;
-    let chosen = agent_from(args, caller, with_key, local.as_deref(), mode_from(args)?)?;
+    let Chosen { source, local } = repository;
+    let choice = choice::choose(args, settings)?;
+    let chosen = agent_from(args, caller, with_key, local.as_deref(), &choice)?;
     let is_agent = chosen.is_some();
-    let (agent, notice) = match chosen {
-        Some(chosen) => (chosen.setup, chosen.notice),
-        None => (AgentSetup::Command { argv: argv_from(&args.command)? }, None),
+    let mut notices = Vec::new();
+    let agent = match chosen {
+        Some(chosen) => {
+            notices.extend(chosen.notice);
+            chosen.setup
+        }
+        None => AgentSetup::Command { argv: argv_from(&args.command)? },
     };
     let apply_to = match (args.apply, local) {
         (false, _) => None,
@@ -66,12 +77,12 @@ pub(crate) fn request_from(
         id,
         source,
         agent,
-        policy: policy_from(args, caller, settings, is_agent)?,
-        retry: retry_from(args)?,
+        policy: policy_from(args, caller, &choice, &settings.settings, is_agent, &mut notices)?,
+        retry: retry_from(args, &choice, &settings.settings)?,
         // Set by the process that claims the run, when it has its own name.
         claimable_by: None,
     };
-    Ok(Accepted { request, apply_to, notice })
+    Ok(Accepted { request, apply_to, notices, mode_by: choice.mode.by })
 }
 
 fn argv_from(command: &[OsString]) -> Result<Vec<String>, UsageError> {
@@ -87,36 +98,37 @@ fn argv_from(command: &[OsString]) -> Result<Vec<String>, UsageError> {
 fn policy_from(
     args: &RunArgs,
     caller: &Caller,
+    choice: &Choice<'_>,
     settings: &Settings,
     is_agent: bool,
+    notices: &mut Vec<String>,
 ) -> Result<Policy, UsageError> {
-    let defaults = Policy::default();
-    let mode = mode_from(args)?;
-    let network = egress::network_from(args, mode, is_agent)?;
-    let timeout = args.timeout.as_deref().map(|text| units::duration("--timeout", text)).transpose()?;
+    let (mode, sandbox) = (choice.mode.value, &settings.sandbox);
+    let network = egress::network_from(args, choice, is_agent)?;
     Ok(Policy {
         mode,
-        container: container_from(args, mode, &settings.sandbox)?,
+        container: container_from(args, mode, sandbox)?,
         network,
-        egress: egress::egress_from(args, &settings.egress, is_agent)?,
+        egress: egress::egress_from(args, choice, network, &settings.egress, is_agent)?,
         budget: egress::budget_from(args)?,
-        limits: limits_from(args, mode, &settings.sandbox)?,
+        limits: limits_from(args, choice, sandbox)?,
         // Somebody watches an attached run, and its summary says when limits are best effort.
         limits_rule: LimitsRule::BestEffort,
-        env: args.env.iter().map(|name| env_name(name, caller)).collect::<Result<_, _>>()?,
+        env: env::names_from(args, caller, choice, sandbox, network, notices)?,
         mounts: mounts_from(args, mode, caller)?,
-        mask: mask_from(&args.unmask)?,
-        timeout_ms: timeout.map_or(defaults.timeout_ms, |t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
-        grace_ms: defaults.grace_ms,
+        mask: mask_from(args, choice, sandbox)?,
+        timeout_ms: timeout_from(args, choice, sandbox)?,
+        grace_ms: Policy::default().grace_ms,
     })
 }
 
-fn mode_from(args: &RunArgs) -> Result<Mode, UsageError> {
-    match args.mode.as_deref().map(str::parse::<Mode>) {
-        None => Ok(Mode::Native),
-        Some(Ok(mode)) => Ok(mode),
-        Some(Err(error)) => Err(UsageError::new(error.to_string(), "type `--mode native`")),
+fn timeout_from(args: &RunArgs, choice: &Choice<'_>, sandbox: &SandboxSettings) -> Result<u64, UsageError> {
+    if let Some(text) = &args.timeout {
+        let timeout = units::duration("--timeout", text)?;
+        return Ok(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
     }
+    let of_policy = choice.policy.and_then(|policy| policy.timeout_seconds);
+    Ok(u64::from(of_policy.unwrap_or(sandbox.timeout_seconds).count()) * 1000)
 }
 
 fn container_from(
@@ -124,7 +136,7 @@ fn container_from(
     mode: Mode,
     settings: &SandboxSettings,
 ) -> Result<ContainerPolicy, UsageError> {
-    let SandboxSettings { docker, apple, rewrite_loopback } = settings;
+    let SandboxSettings { docker, apple, rewrite_loopback, .. } = settings;
     let mut container = match mode {
         Mode::Host | Mode::Native if args.image.is_some() => {
             return Err(UsageError::new(
@@ -158,17 +170,16 @@ fn container_from(
     Ok(container)
 }
 
-/// The flags, over the settings of a container, over what is right for most.
-fn limits_from(args: &RunArgs, mode: Mode, settings: &SandboxSettings) -> Result<Limits, UsageError> {
-    let mut limits = Limits::default();
-    let (memory, cpus, pids) = match mode {
-        Mode::Host | Mode::Native => (None, None, None),
-        Mode::Docker => (settings.docker.memory, settings.docker.cpus, settings.docker.pids_limit),
-        Mode::Apple => (settings.apple.memory, settings.apple.cpus, settings.apple.pids_limit),
-    };
-    limits.memory_bytes = memory.map_or(limits.memory_bytes, |memory| memory.bytes());
-    limits.cpus_milli = cpus.map_or(limits.cpus_milli, |cpus| cpus.milli());
-    limits.pids = pids.map_or(limits.pids, |pids| pids.count());
+/// The flags, over the policy, over the settings of the mode, over those of all.
+fn limits_from(
+    args: &RunArgs,
+    choice: &Choice<'_>,
+    settings: &SandboxSettings,
+) -> Result<Limits, UsageError> {
+    let mut limits = settings.limits_in(choice.mode.value);
+    if let Some(policy) = choice.policy {
+        policy.limits.apply(&mut limits);
+    }
     if let Some(text) = &args.memory {
         limits.memory_bytes = units::bytes("--memory", text, LEAST_MEMORY_BYTES)?;
     }
@@ -179,48 +190,19 @@ fn limits_from(args: &RunArgs, mode: Mode, settings: &SandboxSettings) -> Result
         limits.pids = units::count("--pids", text, 1, MOST_PIDS)?;
     }
     if let Some(text) = &args.disk {
-        limits.workspace_bytes = units::bytes("--disk", text, LEAST_DISK)?;
+        limits.workspace_bytes = units::bytes("--disk", text, LEAST_DISK_BYTES)?;
     }
     Ok(limits)
 }
 
-fn retry_from(args: &RunArgs) -> Result<RetryPolicy, UsageError> {
+fn retry_from(args: &RunArgs, choice: &Choice<'_>, settings: &Settings) -> Result<RetryPolicy, UsageError> {
     let mut retry = RetryPolicy::default();
+    let of_policy = choice.policy.and_then(|policy| policy.max_attempts);
+    retry.max_attempts = of_policy.unwrap_or(settings.sandbox.max_attempts).count();
     if let Some(text) = &args.max_attempts {
         retry.max_attempts = units::count("--max-attempts", text, 1, 100)?;
     }
     Ok(retry)
-}
-
-/// A command line is public (`ps`, shell history), so values are never taken from it.
-fn env_name(name: &OsStr, caller: &Caller) -> Result<String, UsageError> {
-    let shown = name.to_string_lossy();
-    if let Some((name, _)) = shown.split_once('=') {
-        return Err(UsageError::new(
-            format!("--env takes the name of a variable, not a value (in `{name}=…`)"),
-            format!("type `export {name}=…` first, then `--env {name}`, which keeps the value out of `ps`"),
-        ));
-    }
-    let well_formed = !shown.is_empty()
-        && !shown.starts_with(|c: char| c.is_ascii_digit())
-        && shown.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !well_formed {
-        return Err(UsageError::new(
-            format!("--env `{shown}` is not the name of a variable"),
-            "type a name of letters, digits and underscores, such as `--env LANG`",
-        ));
-    }
-    match caller.env.get(name) {
-        Some(value) if value.to_str().is_some() => Ok(shown.into_owned()),
-        Some(_) => Err(UsageError::new(
-            format!("the value of {shown} is not valid UTF-8"),
-            format!("export {shown} with a value that is, or leave --env {shown} out"),
-        )),
-        None => Err(UsageError::new(
-            format!("--env {shown}: no such variable is set here"),
-            format!("type `export {shown}=…` first"),
-        )),
-    }
 }
 
 fn mounts_from(args: &RunArgs, mode: Mode, caller: &Caller) -> Result<Vec<Mount>, UsageError> {
@@ -233,19 +215,20 @@ fn mounts_from(args: &RunArgs, mode: Mode, caller: &Caller) -> Result<Vec<Mount>
     args.mount.iter().map(|text| mount::parse(text, caller)).collect()
 }
 
-fn mask_from(unmask: &[String]) -> Result<Mask, UsageError> {
+/// What is hidden anyway, what the settings add, and what the caller wants to be shown.
+fn mask_from(args: &RunArgs, choice: &Choice<'_>, sandbox: &SandboxSettings) -> Result<Mask, UsageError> {
     let mut mask = Mask::default();
-    for pattern in unmask {
-        if pattern.is_empty() {
-            return Err(UsageError::new("--unmask is empty", "type a pattern such as `--unmask .env.test`"));
-        }
-        Glob::new(pattern).map_err(|error| {
+    let set = choice.policy.and_then(|policy| policy.mask.as_ref()).unwrap_or(&sandbox.mask);
+    mask.hide.extend(set.hide.iter().map(ToString::to_string));
+    mask.show.extend(set.show.iter().map(ToString::to_string));
+    for pattern in &args.unmask {
+        let pattern: FilePattern = pattern.parse().map_err(|error: ValueError| {
             UsageError::new(
-                format!("--unmask `{pattern}` is not a pattern: {}", error.kind()),
+                format!("--unmask {}", error.problem),
                 "type a pattern such as `--unmask '.env*'`",
             )
         })?;
-        mask.show.push(pattern.clone());
+        mask.show.push(pattern.to_string());
     }
     Ok(mask)
 }

@@ -1,11 +1,13 @@
+use std::ffi::OsStr;
 use std::path::Path;
 
-use cofferdam_core::{Network, Source};
+use cofferdam_core::{Network, Origin, Source, read_layer};
 
 use super::*;
 
 struct Place {
     folder: tempfile::TempDir,
+    settings: Option<String>,
 }
 
 impl Place {
@@ -13,7 +15,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("repo/.git")).unwrap();
         std::fs::create_dir_all(folder.path().join("home")).unwrap();
-        Self { folder }
+        Self { folder, settings: None }
     }
 
     fn repo(&self) -> std::path::PathBuf {
@@ -21,12 +23,29 @@ impl Place {
     }
 
     fn ask(&self, change: impl FnOnce(&mut RunArgs)) -> Result<Accepted, UsageError> {
+        self.ask_with(&[], change)
+    }
+
+    fn ask_with(
+        &self,
+        variables: &[(&str, &str)],
+        change: impl FnOnce(&mut RunArgs),
+    ) -> Result<Accepted, UsageError> {
         let env =
             [("HOME".into(), self.folder.path().join("home").into()), ("LANG".into(), "C.UTF-8".into())];
-        let caller = Caller { env: env.into_iter().collect(), current_folder: self.repo() };
+        let more = variables.iter().map(|(name, value)| (name.into(), value.into()));
+        let env = env.into_iter().chain(more).collect();
+        let caller = Caller { env, current_folder: self.repo() };
         let mut args = RunArgs { command: vec!["true".into()], ..RunArgs::default() };
         change(&mut args);
-        request_from(&args, RunId::new(1, 2), &caller, &Settings::default(), &CallerSecrets::default())
+        let settings = match &self.settings {
+            Some(text) => {
+                Effective::default().under(&read_layer(text, &Origin::Global("/g".into())).unwrap())
+            }
+            None => Effective::default(),
+        };
+        let repository = repository_from(&args, &caller)?;
+        request_from(&args, RunId::new(1, 2), &caller, repository, &settings, &CallerSecrets::default())
     }
 
     fn policy(&self, change: impl FnOnce(&mut RunArgs)) -> Policy {
@@ -138,4 +157,161 @@ fn a_mount_is_refused_where_it_would_open_the_sandbox() {
 fn a_bad_pattern_is_refused() {
     let place = Place::new();
     assert!(place.error(|args| args.unmask = vec!["[".into()]).contains("is not a pattern"));
+}
+
+/// A place with settings.
+fn with_settings(text: &str) -> Place {
+    Place { settings: Some(text.to_owned()), ..Place::new() }
+}
+
+#[test]
+fn the_settings_become_the_policy_and_flags_go_before_them() {
+    let place = with_settings(
+        r#"{"sandbox": {
+            "mode": "docker", "timeout_seconds": 60, "max_attempts": 3, "network": "sealed", "env_allowlist": ["LANG", "UNSET"],
+            "limits": {"memory": "1g", "pids": 64, "open_files": 128, "output": "1m", "disk": "5g"},
+            "mask": {"hide": ["*.p12"], "show": ["a.pem"]},
+            "docker": {"memory": "3g", "image": "mine/own:1"}
+        }}"#,
+    );
+    let request = place.ask(|_| {}).unwrap().request;
+    let policy = request.policy;
+    assert_eq!((policy.mode, policy.network, policy.timeout_ms), (Mode::Docker, Network::Sealed, 60_000));
+    assert_eq!(
+        policy.limits.memory_bytes,
+        3 << 30,
+        "what is set for the mode goes before what is set for all"
+    );
+    assert_eq!((policy.limits.pids, policy.limits.open_files), (64, 128));
+    assert_eq!((policy.limits.output_bytes, policy.limits.workspace_bytes), (1 << 20, 5 << 30));
+    assert_eq!((request.retry.max_attempts, policy.env), (3, vec!["LANG".to_owned()]));
+    assert!(policy.mask.hide.contains(&"*.p12".to_owned()) && policy.mask.hide.contains(&"*.pem".to_owned()));
+    assert!(policy.mask.show.contains(&"a.pem".to_owned()));
+    assert_eq!(policy.container.image.as_str(), "mine/own:1");
+    let request = place
+        .ask(|args| {
+            args.mode = Some("native".into());
+            args.timeout = Some("5s".into());
+            args.memory = Some("64m".into());
+            args.max_attempts = Some("2".into());
+            args.network = Some("none".into());
+        })
+        .unwrap()
+        .request;
+    let policy = request.policy;
+    assert_eq!((policy.mode, policy.network, policy.timeout_ms), (Mode::Native, Network::None, 5_000));
+    assert_eq!((policy.limits.memory_bytes, policy.limits.pids), (64 << 20, 64));
+    assert_eq!(request.retry.max_attempts, 2);
+}
+
+#[test]
+fn a_policy_goes_before_the_settings_and_flags_before_it() {
+    let place = with_settings(
+        r#"{
+            "sandbox": {
+                "mode": "docker", "env_allowlist": ["LANG"], "docker": {"memory": "3g"},
+                "policies": {"strict": {
+                    "mode": "native", "allow": ["npm", "a.example:443"], "limits": {"memory": "1g"},
+                    "timeout_seconds": 30, "max_attempts": 2, "env_allowlist": [], "mask": {"hide": ["x"]}
+                }}
+            },
+            "egress": {"sets": {"npm": ["npm.corp.example:443"]}}
+        }"#,
+    );
+    let strict = |args: &mut RunArgs| args.policy = Some("strict".into());
+    let request = place.ask(strict).unwrap().request;
+    let policy = request.policy;
+    assert_eq!((policy.mode, policy.network, policy.timeout_ms), (Mode::Native, Network::Sealed, 30_000));
+    let allowed: Vec<String> = policy.egress.allow.iter().map(ToString::to_string).collect();
+    assert_eq!(allowed, ["npm.corp.example:443", "a.example:443"]);
+    assert_eq!((policy.limits.memory_bytes, request.retry.max_attempts), (1 << 30, 2));
+    assert!(policy.env.is_empty() && policy.mask.hide.contains(&"x".to_owned()));
+    let policy = place.policy(|args| {
+        strict(args);
+        args.mode = Some("docker".into());
+        args.memory = Some("2g".into());
+    });
+    assert_eq!((policy.mode, policy.limits.memory_bytes), (Mode::Docker, 2 << 30));
+    let error = place.error(|args| args.policy = Some("lax".into()));
+    assert_eq!(error, "--policy `lax`: the settings have no such policy");
+}
+
+#[test]
+fn keys_of_models_are_passed_on_with_an_open_network_alone() {
+    let place = with_settings(r#"{"sandbox": {"env_allowlist": ["ANTHROPIC_API_KEY", "LANG"]}}"#);
+    let ask = |network: &str| {
+        place
+            .ask_with(&[("ANTHROPIC_API_KEY", "sk-ant-x")], |args| args.network = Some(network.to_owned()))
+            .unwrap()
+    };
+    for closed in ["sealed", "none"] {
+        let accepted = ask(closed);
+        assert_eq!(accepted.request.policy.env, ["LANG"]);
+        let said = accepted.notices.concat();
+        assert!(said.contains("ANTHROPIC_API_KEY") && !said.contains("sk-ant-x"), "{said}");
+    }
+    let accepted = ask("open");
+    assert_eq!((accepted.request.policy.env.len(), accepted.notices.len()), (2, 0));
+}
+
+#[test]
+fn an_agent_of_the_settings_brings_its_own_mode_and_policy() {
+    let text = r#"{
+        "sandbox": {"mode": "apple", "policies": {"p": {"mode": "native", "timeout_seconds": 7}, "q": {"timeout_seconds": 8}}},
+        "agents": {
+            "a": {"provider": "openai", "model": "gpt-x", "sandbox_mode": "docker", "policy": "p", "system_prompt": "Be brief."},
+            "b": {"provider": "anthropic", "policy": "p"},
+            "lost": {"provider": "codex", "policy": "none"}
+        },
+        "roles": {"tester": {"agent": "a", "append_system_prompt": "Test first."}}
+    }"#;
+    let effective = Effective::default().under(&read_layer(text, &Origin::Global("/g".into())).unwrap());
+    let chosen = |change: &dyn Fn(&mut RunArgs)| {
+        let mut args = RunArgs::default();
+        change(&mut args);
+        choice::choose(&args, &effective).map(|choice| {
+            let timeout =
+                choice.policy.and_then(|policy| policy.timeout_seconds).map(|timeout| timeout.count());
+            (choice.provider.map(|provider| provider.as_str()), choice.mode.value, timeout)
+        })
+    };
+    let agent = |name: &'static str| move |args: &mut RunArgs| args.agent = Some(name.to_owned());
+    assert_eq!(chosen(&|_| {}), Ok((None, Mode::Apple, None)));
+    assert_eq!(chosen(&agent("a")), Ok((Some("codex"), Mode::Docker, Some(7))));
+    assert_eq!(chosen(&agent("b")), Ok((Some("claude_code"), Mode::Native, Some(7))));
+    assert_eq!(chosen(&agent("claude")), Ok((Some("claude_code"), Mode::Apple, None)));
+    let with_policy = |args: &mut RunArgs| {
+        args.agent = Some("a".into());
+        args.policy = Some("q".into());
+    };
+    assert_eq!(
+        chosen(&with_policy),
+        Ok((Some("codex"), Mode::Docker, Some(8))),
+        "a policy without a mode has no say"
+    );
+    let with_mode = |args: &mut RunArgs| {
+        args.policy = Some("p".into());
+        args.agent = Some("a".into());
+    };
+    assert_eq!(
+        chosen(&with_mode),
+        Ok((Some("codex"), Mode::Native, Some(7))),
+        "the request goes before the agent"
+    );
+    assert_eq!(chosen(&|args| args.role = Some("tester".into())), Ok((Some("codex"), Mode::Docker, Some(7))));
+    let said = |change: &dyn Fn(&mut RunArgs)| chosen(change).unwrap_err().to_string();
+    assert_eq!(said(&agent("nobody")), "--agent `nobody` is not an agent");
+    assert_eq!(said(&agent("lost")), "the policy of the agent `none`: the settings have no such policy");
+    assert_eq!(
+        said(&|args| args.role = Some("docser".into())),
+        "--role docser: the settings have no such role"
+    );
+    assert!(said(&|args| args.role = Some("boss".into())).contains("`boss` is not a role"));
+}
+
+#[test]
+fn a_network_that_was_set_long_ago_is_named_where_it_is_in_the_way() {
+    let place = with_settings(r#"{"sandbox": {"network": "sealed"}}"#);
+    let error = place.error(|args| args.mode = Some("host".into()));
+    assert!(error.contains("sandbox.network in /g"), "{error}");
 }

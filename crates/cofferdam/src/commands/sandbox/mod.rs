@@ -2,6 +2,8 @@
 
 mod build_image;
 mod doctor;
+mod set;
+mod show;
 
 use clap::Subcommand;
 
@@ -14,6 +16,8 @@ use crate::failure::Failure;
 pub(crate) enum SandboxCommand {
     Doctor(doctor::DoctorArgs),
     BuildImage(build_image::BuildImageArgs),
+    Show(show::ShowArgs),
+    Set(set::SetArgs),
 }
 
 /// Does what was asked.
@@ -21,5 +25,7 @@ pub(crate) async fn run(command: SandboxCommand, caller: &Caller) -> Result<Exit
     match command {
         SandboxCommand::Doctor(args) => doctor::run(&args, caller).await,
         SandboxCommand::BuildImage(args) => build_image::run(&args, caller).await,
+        SandboxCommand::Show(args) => show::run(&args, caller),
+        SandboxCommand::Set(args) => set::run(&args, caller),
     }
 }

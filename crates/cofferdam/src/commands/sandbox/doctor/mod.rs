@@ -22,7 +22,7 @@ use crate::{node, settings, terminal};
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes:\n   0  a run would start\n   3  no run would start")]
 pub(crate) struct DoctorArgs {
-    /// Which sandbox to try [default: native]
+    /// Which sandbox to try [default: what the settings say, or native]
     #[arg(long, value_name = "native|docker|apple")]
     mode: Option<String>,
     /// Print one JSON object
@@ -32,7 +32,7 @@ pub(crate) struct DoctorArgs {
 
 /// Looks at everything and tells.
 pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, Failure> {
-    let mode = mode_from(args.mode.as_deref())?;
+    let mode = mode_from(args.mode.as_deref(), caller)?;
     let mut findings = vec![machine::kernel()];
     findings.extend(sandbox(mode, caller).await);
     findings.push(machine::git(caller).await);
@@ -59,10 +59,14 @@ pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, 
     Ok(if report.would_start() { ExitCode::Succeeded } else { ExitCode::Refused })
 }
 
-fn mode_from(asked: Option<&str>) -> Result<Mode, UsageError> {
+fn mode_from(asked: Option<&str>, caller: &Caller) -> Result<Mode, UsageError> {
     let hint = "type `--mode native`, `--mode docker` or `--mode apple`";
     match asked.map(str::parse::<Mode>) {
-        None => Ok(Mode::Native),
+        // Settings that cannot be read are a finding of their own.
+        None => match settings::read(caller).map(|settings| settings.sandbox.mode) {
+            Ok(Mode::Host) | Err(_) => Ok(Mode::Native),
+            Ok(mode) => Ok(mode),
+        },
         Some(Ok(Mode::Host)) => Err(UsageError::new("`host` has no walls to look at", hint)),
         Some(Ok(mode)) => Ok(mode),
         Some(Err(error)) => Err(UsageError::new(error.to_string(), hint)),

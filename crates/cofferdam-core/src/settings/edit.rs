@@ -1,0 +1,104 @@
+//! Changes of a settings file that leave every other byte as it was.
+
+use super::key_path::KeyPath;
+use super::layers::Origin;
+use super::located::Shape;
+use super::read::{SettingsError, locate, read_layer};
+use crate::policy::Mode;
+
+/// The text with `sandbox.mode` set.
+///
+/// # Errors
+/// The text is no settings file: what cannot be read is not written over.
+pub fn set_mode(text: &str, mode: Mode) -> Result<String, SettingsError> {
+    if text.trim().is_empty() {
+        return Ok(format!("{{\n  \"sandbox\": {{\n    \"mode\": \"{mode}\"\n  }}\n}}\n"));
+    }
+    let (mark, text) = match text.strip_prefix('\u{feff}') {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", text),
+    };
+    read_layer(text, &Origin::Default)?;
+    let root = locate(text)?;
+    let sandbox = root.member("sandbox").map(|member| &member.value);
+    let changed = match (sandbox, sandbox.and_then(|sandbox| sandbox.member("mode"))) {
+        (_, Some(member)) => {
+            let span = member.value.span.clone();
+            format!("{}\"{mode}\"{}", &text[..span.start], &text[span.end..])
+        }
+        (Some(sandbox), None) => {
+            insert(text, sandbox.span.start, &sandbox.shape, &format!("\"mode\": \"{mode}\""))
+        }
+        (None, None) => {
+            insert(text, root.span.start, &root.shape, &format!("\"sandbox\": {{ \"mode\": \"{mode}\" }}"))
+        }
+    };
+    let read = read_layer(&changed, &Origin::Default)?;
+    if read.alone().sandbox.mode != mode {
+        return Err(SettingsError::at(
+            &changed,
+            0,
+            KeyPath::default(),
+            "the mode could not be written into it",
+        ));
+    }
+    Ok(format!("{mark}{changed}"))
+}
+
+/// Puts a member in front of the others, on a line of its own where they are on theirs.
+fn insert(text: &str, object: usize, shape: &Shape, member: &str) -> String {
+    let (before, after) = text.split_at(object + 1);
+    let first = match shape {
+        Shape::Object(members) => members.first(),
+        Shape::Array(_) | Shape::Null | Shape::Other => None,
+    };
+    match first {
+        Some(first) => {
+            let blank = &text[object + 1..first.at];
+            format!("{before}{blank}{member},{}{after}", if blank.is_empty() { " " } else { "" })
+        }
+        None => format!("{before} {member} {}", after.trim_start()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_other_byte_stays_as_it_was() {
+        for (before, after) in [
+            ("", "{\n  \"sandbox\": {\n    \"mode\": \"docker\"\n  }\n}\n"),
+            (" \n", "{\n  \"sandbox\": {\n    \"mode\": \"docker\"\n  }\n}\n"),
+            ("{}", "{ \"sandbox\": { \"mode\": \"docker\" } }"),
+            ("{\"sandbox\":{}}\n", "{\"sandbox\":{ \"mode\": \"docker\" }}\n"),
+            (
+                "{\n\t\"sandbox\": {\n\t\t\"mode\":\"host\",\n\t\t\"max_attempts\": 3.0e0\n\t}\n}",
+                "{\n\t\"sandbox\": {\n\t\t\"mode\":\"docker\",\n\t\t\"max_attempts\": 3.0e0\n\t}\n}",
+            ),
+            (
+                "{\r\n  \"sandbox\": {\r\n    \"mode\"  :  \"host\",\r\n    \"max_attempts\": 3\r\n  }\r\n}\r\n",
+                "{\r\n  \"sandbox\": {\r\n    \"mode\"  :  \"docker\",\r\n    \"max_attempts\": 3\r\n  }\r\n}\r\n",
+            ),
+            (
+                "{\n  \"prices\": {},\n  \"sandbox\": {\n    \"max_attempts\": 3\n  }\n}\n",
+                "{\n  \"prices\": {},\n  \"sandbox\": {\n    \"mode\": \"docker\",\n    \"max_attempts\": 3\n  }\n}\n",
+            ),
+            (
+                "{\n  \"prices\": {}\n}\n",
+                "{\n  \"sandbox\": { \"mode\": \"docker\" },\n  \"prices\": {}\n}\n",
+            ),
+            ("{\"prices\":{}}", "{\"sandbox\": { \"mode\": \"docker\" }, \"prices\":{}}"),
+            ("\u{feff}{}", "\u{feff}{ \"sandbox\": { \"mode\": \"docker\" } }"),
+        ] {
+            assert_eq!(set_mode(before, Mode::Docker).expect(before), after);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_written_over() {
+        for text in ["{", "[]", "{\"sandbx\": {}}", "{\"sandbox\": {\"mode\": \"vm\"}}", "null"] {
+            assert!(set_mode(text, Mode::Docker).is_err(), "{text}");
+        }
+    }
+}

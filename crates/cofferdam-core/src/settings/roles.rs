@@ -1,0 +1,94 @@
+//! Who does which kind of work: the key `roles`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::AgentName;
+use crate::value::ValueError;
+
+/// A kind of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Changes the code.
+    Worker,
+    /// Tests it.
+    Tester,
+    /// Documents it.
+    Docser,
+}
+
+/// Who does which kind of work, for `--role`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RolesSettings {
+    /// Changes the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<RoleSettings>,
+    /// Tests it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tester: Option<RoleSettings>,
+    /// Documents it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub docser: Option<RoleSettings>,
+}
+
+/// One role.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RoleSettings {
+    /// The agent: one of `agents`, or `claude_code`, `codex`, `opencode`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// Added to the agent's system prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub append_system_prompt: Option<String>,
+}
+
+impl Role {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Worker => "worker",
+            Self::Tester => "tester",
+            Self::Docser => "docser",
+        }
+    }
+}
+
+impl RolesSettings {
+    /// What is set for a role.
+    #[must_use]
+    pub fn of(&self, role: Role) -> Option<&RoleSettings> {
+        match role {
+            Role::Worker => self.worker.as_ref(),
+            Role::Tester => self.tester.as_ref(),
+            Role::Docser => self.docser.as_ref(),
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        [Self::Worker, Self::Tester, Self::Docser].into_iter().find(|role| role.as_str() == text).ok_or_else(
+            || {
+                ValueError::new(
+                    text,
+                    "is not a role",
+                    "type `--role worker`, `--role tester` or `--role docser`",
+                )
+            },
+        )
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,180 @@
+//! Every key with values that it takes and values that it refuses.
+
+use serde_json::{Value, json};
+
+/// A key, what it takes, and what it refuses with a part of what is said.
+pub(super) struct Row {
+    pub(super) keys: Vec<&'static str>,
+    pub(super) good: Vec<Value>,
+    pub(super) bad: Vec<(Value, &'static str)>,
+}
+
+/// A tree with one value, and what has to stand beside it.
+pub(super) fn tree(keys: &[&str], value: &Value) -> Value {
+    let leaf = keys.iter().rev().fold(value.clone(), |value, key| json!({ *key: value }));
+    match keys {
+        ["agents", name, key] if *key != "provider" => {
+            let mut leaf = leaf;
+            leaf["agents"][*name]["provider"] = json!("codex");
+            leaf
+        }
+        ["prices", "models", name, key] => {
+            let mut leaf = leaf;
+            for needed in ["input", "output"] {
+                if needed != *key {
+                    leaf["prices"]["models"][*name][needed] = json!(1);
+                }
+            }
+            leaf
+        }
+        _ => leaf,
+    }
+}
+
+pub(super) fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut row = |path: &'static str, good: Value, bad: &[(Value, &'static str)]| {
+        let keys: Vec<&str> = path.split('.').collect();
+        let good = good.as_array().expect("a list of values").clone();
+        rows.push(Row { keys, good, bad: bad.to_vec() });
+    };
+    let mode = || (json!("vm"), "`vm` is not known; type one of `native`, `docker`, `apple`, `host`");
+    let network = || (json!("closed"), "`closed` is not known; type one of `sealed`, `none`, `open`");
+    let size = || (json!("2q"), "`2q` is not a size; type a size such as `512m`");
+    let small = || (json!(1), "`1` is less than");
+    let cpus = || (json!("0"), "`0` is not between 0.01 and 1024 processors; type a number");
+    let pids = || (json!(0), "`0` is not a whole number between 1 and 4194304; type a number");
+    let variables = || (json!(["A B"]), "`A B` is not the name of a variable; type letters");
+    let pattern = || (json!(["[a"]), "`[a` is not a pattern");
+    let text = || (json!(7), "type a text");
+    let image = || (json!("openTiger/worker:latest"), "type `opentiger/worker:latest`");
+    let price = || (json!(-1), "`-1` is not a price; type US dollars");
+
+    row("$schema", json!(["./settings.schema.json"]), &[text()]);
+    row(
+        "sandbox.mode",
+        json!(["native", "docker", "apple", "host"]),
+        &[mode(), (json!(7), "`7` is not known; type one of")],
+    );
+    row(
+        "sandbox.timeout_seconds",
+        json!([1, 600, "90", 31_622_400]),
+        &[
+            (json!(0), "`0` is not a whole number between 1 and 31622400"),
+            (json!("10m"), "`10m` is not a whole"),
+        ],
+    );
+    row(
+        "sandbox.max_attempts",
+        json!([1, 3, 100]),
+        &[
+            (json!(0), "between 1 and 100"),
+            (json!(101), "between 1 and 100"),
+            (json!(1.5), "`1.5` is not a whole"),
+        ],
+    );
+    row(
+        "sandbox.max_concurrency",
+        json!([0, 2, 10_000]),
+        &[(json!(-1), "between 0 and 10000"), (json!(true), "type a text such as")],
+    );
+    row(
+        "sandbox.env_allowlist",
+        json!([[], ["ANTHROPIC_API_KEY", "_x"]]),
+        &[
+            variables(),
+            (json!(["A=hunter2"]), "`A` is not the name of a variable"),
+            (json!("A"), "type a list"),
+        ],
+    );
+    row(
+        "sandbox.path_mapping_mode",
+        json!(["mapped", "same-path"]),
+        &[(json!("same_path"), "`same_path` is not known; type one of `mapped`, `same-path`")],
+    );
+    row("sandbox.network", json!(["sealed", "open", "none"]), &[network()]);
+    row("sandbox.limits.memory", json!(["512m", "8g", 67_108_864]), &[size(), small()]);
+    row("sandbox.limits.cpus", json!(["0.5", 2, 0.25]), &[cpus()]);
+    row("sandbox.limits.pids", json!([64, "9", 1024]), &[pids()]);
+    row("sandbox.limits.open_files", json!([256, 65_536]), &[(json!(3), "between 16 and 1048576")]);
+    row("sandbox.limits.output", json!(["1m", "1g"]), &[size(), small()]);
+    row("sandbox.limits.disk", json!(["500m", "50g"]), &[size(), small()]);
+    row("sandbox.mask.hide", json!([[], ["secrets/**", "*.p12"], ["*.jks"]]), &[pattern()]);
+    row("sandbox.mask.show", json!([[], [".env.test"], [".env.test", "*.pem"]]), &[pattern()]);
+    row("sandbox.rewrite_loopback", json!(["all", [], ["API_URL"]]), &[(json!("some"), "type \"all\"")]);
+    row("sandbox.docker.image", json!(["ghcr.io/a/b:1", "tinyclaw/agent-runner:latest"]), &[image()]);
+    row("sandbox.docker.network", json!(["default", "agents"]), &[(json!("host"), "type `bridge`")]);
+    row("sandbox.docker.memory", json!(["256m", "4g"]), &[size()]);
+    row("sandbox.docker.cpus", json!(["1.0", 4]), &[cpus()]);
+    row("sandbox.docker.pids_limit", json!([32, 512]), &[pids()]);
+    row("sandbox.docker.runtime", json!(["runsc"]), &[(json!("run sc"), "is not the name of a runtime")]);
+    row(
+        "sandbox.docker.host",
+        json!(["unix:///run/docker.sock"]),
+        &[(json!("docker.sock"), "is not the address of an engine; type an address")],
+    );
+    row(
+        "sandbox.apple.runtime_command",
+        json!(["apple-container", "/usr/bin/podman"]),
+        &[(json!("podman run"), "has a space in it"), (json!("./x"), "is not an absolute path")],
+    );
+    row("sandbox.apple.image", json!(["localhost/x"]), &[(json!("-x"), "type a name such as")]);
+    row("sandbox.apple.network", json!(["default"]), &[(json!("container:x"), "type `bridge`")]);
+    row("sandbox.apple.memory", json!(["1g"]), &[size()]);
+    row("sandbox.apple.cpus", json!([2]), &[cpus()]);
+    row("sandbox.apple.pids_limit", json!([16]), &[pids()]);
+    row("sandbox.policies.strict.mode", json!(["docker"]), &[mode()]);
+    row("sandbox.policies.strict.network", json!(["none"]), &[network()]);
+    row(
+        "sandbox.policies.strict.allow",
+        json!([[], ["npm", "a.example:443", "*.example.com:443"]]),
+        &[(json!(["a.example"]), "`a.example` names no port"), (json!(["a b"]), "type HOST:PORT")],
+    );
+    row("sandbox.policies.strict.limits.memory", json!(["1g"]), &[size()]);
+    row("sandbox.policies.strict.limits.cpus", json!([1]), &[cpus()]);
+    row("sandbox.policies.strict.limits.pids", json!([8]), &[pids()]);
+    row("sandbox.policies.strict.limits.open_files", json!([64]), &[(json!("x"), "is not a whole number")]);
+    row("sandbox.policies.strict.limits.output", json!(["1m"]), &[size()]);
+    row("sandbox.policies.strict.limits.disk", json!(["1g"]), &[size()]);
+    row("sandbox.policies.strict.timeout_seconds", json!([60]), &[(json!("soon"), "is not a whole number")]);
+    row("sandbox.policies.strict.max_attempts", json!([2]), &[(json!(0), "between 1 and 100")]);
+    row("sandbox.policies.strict.env_allowlist", json!([["LANG"]]), &[variables()]);
+    row("sandbox.policies.strict.mask.hide", json!([["*.p12"]]), &[pattern()]);
+    row("sandbox.policies.strict.mask.show", json!([["*.pem"]]), &[pattern()]);
+    row(
+        "egress.sets.corp",
+        json!([[], ["npm.corp.example:443", "10.1.2.3:443"]]),
+        &[(json!(["a.example"]), "`a.example` names no port")],
+    );
+    row("egress.sets.npm", json!([["registry.npmjs.org:443"]]), &[(json!("x"), "type a list")]);
+    row("egress.name_servers", json!([["10.0.0.53:53"]]), &[(json!(["10.0.0.53"]), "")]);
+    row("prices.as_of", json!(["2026-10-01"]), &[text()]);
+    row("prices.models.my-model.input", json!([1.0, 0]), &[price()]);
+    row("prices.models.my-model.output", json!([4]), &[price(), (json!("4"), "type ")]);
+    row("prices.models.my-model.cache_read", json!([0.1]), &[price()]);
+    row("prices.models.my-model.cache_write", json!([1.25]), &[price()]);
+    row("agents.coder.name", json!(["Coder"]), &[text()]);
+    row(
+        "agents.coder.provider",
+        json!(["openai", "anthropic", "claude_code", "opencode"]),
+        &[(json!("gemini"), "`gemini` is not a provider; type `claude_code`")],
+    );
+    row("agents.coder.model", json!(["gpt-5.3-codex"]), &[text()]);
+    row(
+        "agents.coder.working_directory",
+        json!(["/Users/me/tinyclaw-workspace/coder"]),
+        &[(json!(7), "type ")],
+    );
+    row("agents.coder.sandbox_mode", json!(["docker"]), &[mode()]);
+    row("agents.coder.policy", json!(["strict"]), &[(json!("../x"), "is not the name of a policy; type")]);
+    row("agents.coder.system_prompt", json!(["Be brief."]), &[text()]);
+    for keys in [
+        ["roles.worker.agent", "roles.worker.append_system_prompt"],
+        ["roles.tester.agent", "roles.tester.append_system_prompt"],
+        ["roles.docser.agent", "roles.docser.append_system_prompt"],
+    ] {
+        row(keys[0], json!(["coder"]), &[(json!("a b"), "is not the name of an agent; type letters")]);
+        row(keys[1], json!(["Write tests."]), &[text()]);
+    }
+    rows
+}

@@ -1,0 +1,33 @@
+//! `cofferdam settings …`: what can be set.
+
+use clap::Subcommand;
+
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::terminal;
+
+/// What to tell of the settings.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SettingsCommand {
+    /// Print the JSON schema of settings.json
+    Schema,
+    /// Print every key with its description, as Markdown
+    Reference,
+}
+
+/// What stands in front of the tables.
+const INTRODUCTION: &str = include_str!("introduction.md");
+/// What stands behind them.
+const CONTAINERS: &str = include_str!("containers.md");
+
+/// Does what was asked.
+pub(crate) fn run(command: &SettingsCommand) -> Result<ExitCode, Failure> {
+    let text = match command {
+        SettingsCommand::Schema => format!("{:#}\n", cofferdam_core::settings_schema()),
+        SettingsCommand::Reference => {
+            format!("{INTRODUCTION}{}\n{CONTAINERS}", cofferdam_core::settings_reference())
+        }
+    };
+    terminal::write_stdout(text.as_bytes())?;
+    Ok(ExitCode::Succeeded)
+}

@@ -1,0 +1,83 @@
+//! `cofferdam trust`: lets the settings file of a repository take effect, as it is now.
+
+mod list;
+mod revoke;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use crate::caller::{Caller, now_ms};
+use crate::exit::ExitCode;
+use crate::failure::{Failure, UsageError};
+use crate::settings::{self, LocalFile, TrustRecord};
+use crate::{repository, sanitize, terminal};
+
+/// Let a repository's .cofferdam/settings.json take effect, as it is now
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct TrustArgs {
+    #[command(subcommand)]
+    command: Option<TrustCommand>,
+    /// The repository, or the file [default: the repository around the current folder]
+    #[arg(value_name = "PATH")]
+    path: Option<PathBuf>,
+}
+
+/// What to do with trusted files.
+#[derive(Debug, Subcommand)]
+enum TrustCommand {
+    List(list::ListArgs),
+    Revoke(revoke::RevokeArgs),
+}
+
+/// Does what was asked.
+pub(crate) fn run(args: &TrustArgs, caller: &Caller) -> Result<ExitCode, Failure> {
+    match &args.command {
+        Some(TrustCommand::List(args)) => list::run(args, caller),
+        Some(TrustCommand::Revoke(args)) => revoke::run(args, caller),
+        None => trust(args.path.as_deref(), caller),
+    }
+}
+
+/// Shows what takes effect, and records the very bytes that were shown.
+fn trust(path: Option<&Path>, caller: &Caller) -> Result<ExitCode, Failure> {
+    let folder = folder_of(path, caller);
+    let file = settings::local_file(&folder, caller.state_folder().as_deref())?.ok_or_else(|| {
+        UsageError::new(
+            format!("there is no .cofferdam/settings.json in {}", folder.display()),
+            "change to the repository that has one, or name it: `cofferdam trust PATH`",
+        )
+    })?;
+    let gained = settings::gains(caller, &file)?;
+    let mut text = format!("{}\n", shown(&file));
+    if gained.is_empty() {
+        text.push_str("  nothing in it needs to be trusted\n");
+    }
+    for one in &gained {
+        text.push_str(&format!("  {}\n", sanitize::line(&format!("{} = {}", one.path, one.value))));
+    }
+    terminal::write_stdout(text.as_bytes())?;
+    if gained.iter().any(|one| one.value == "host") {
+        terminal::write_stderr(
+            "cofferdam: WARNING: with this file there is no wall around agents (mode host)\n",
+        );
+    }
+    TrustRecord::trust(&caller.open_state()?, &file, now_ms())?;
+    terminal::write_stderr("cofferdam: trusted, until it changes; `cofferdam trust revoke` takes it back\n");
+    Ok(ExitCode::Succeeded)
+}
+
+fn shown(file: &LocalFile) -> String {
+    format!("{}\n  sha256 {}", sanitize::line(&file.path.display().to_string()), file.sha256)
+}
+
+/// The folder whose settings are meant by a path of a repository, of a folder in one, or of the file itself.
+fn folder_of(path: Option<&Path>, caller: &Caller) -> PathBuf {
+    let Some(path) = path else { return settings::local_folder(caller) };
+    let path = caller.resolve(path);
+    if path.ends_with(".cofferdam/settings.json") {
+        return path.parent().and_then(Path::parent).unwrap_or(&path).to_owned();
+    }
+    repository::root_around(&path).unwrap_or(path)
+}
