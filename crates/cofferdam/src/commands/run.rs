@@ -19,6 +19,7 @@ use tokio::sync::watch;
 pub(crate) use self::args::RunArgs;
 pub(crate) use self::egress::rules as allow_rules;
 pub(crate) use self::progress::Watcher;
+pub(crate) use self::request::policy_of;
 use self::request::{repository_from, request_from};
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;

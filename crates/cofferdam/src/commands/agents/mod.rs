@@ -45,7 +45,9 @@ pub(crate) struct ShowArgs {
 
 /// Does what was asked.
 pub(crate) fn run(command: &AgentsCommand, caller: &Caller) -> Result<ExitCode, Failure> {
-    let known = known_agents(&settings::read(caller)?);
+    let loaded = settings::load(caller, &settings::local_folder(caller))?;
+    loaded.warn();
+    let known = known_agents(caller, &loaded.effective)?;
     let secrets = CallerSecrets::of(caller)?;
     let look = |agent: KnownAgent| Looked::at(agent, caller, &secrets);
     match command {

@@ -1,12 +1,13 @@
 //! `cofferdam auth status`: whether agents could work now, found out by trying.
 
 use clap::Args;
-use cofferdam_core::{Mode, Settings};
+use cofferdam_core::{Effective, LimitsRule, Mode, Policy};
 use cofferdam_runner::Node;
 use cofferdam_runner::auth::{AuthCache, AuthCheck, AuthStatus, AuthWord, ExecutionEnvironment};
 
 use super::depends_on::depends_on;
 use crate::caller::Caller;
+use crate::commands::run::policy_of;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::known_agents::{KnownAgent, known_agents, named, repository_around};
@@ -43,8 +44,10 @@ Exit codes:
 /// Asks every agent in turn: several at once would take each other's time.
 pub(crate) async fn run(args: &StatusArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let environment = args.environment.as_deref().map(environment_from).transpose()?;
-    let settings = settings::read(caller)?;
-    let known = known_agents(&settings);
+    let loaded = settings::load(caller, &settings::local_folder(caller))?;
+    loaded.warn();
+    let settings = loaded.effective;
+    let known = known_agents(caller, &settings)?;
     let asked = match args.agent.as_slice() {
         [] => known,
         names => names.iter().map(|name| named(&known, name)).collect::<Result<_, _>>()?,
@@ -81,7 +84,7 @@ fn environment_from(text: &str) -> Result<ExecutionEnvironment, UsageError> {
 /// What tries share.
 struct Trying<'a> {
     caller: &'a Caller,
-    settings: &'a Settings,
+    settings: &'a Effective,
     home: &'a cofferdam_runner::Home,
     cache: &'a AuthCache,
     /// This process as a node, once something has to be tried.
@@ -96,15 +99,14 @@ impl Trying<'_> {
         fresh: bool,
     ) -> Result<AuthStatus, Failure> {
         let mode = mode_of(agent, environment);
-        let (settings, image_error) = self.with_variables(mode)?;
         let check = AuthCheck {
             agent: agent.name.clone(),
             cli: agent.cli,
             model: agent.model().map(str::to_owned),
-            policy: agent.policy(mode, &settings),
+            policy: self.policy(agent, mode)?,
             exclude: repository_around(&self.caller.current_folder),
         };
-        if let Some(message) = image_error {
+        if let Some(message) = self.bad_variable(mode)? {
             return Ok(check.refused(AuthWord::ImageInvalid, &message));
         }
         let parts = depends_on(&check, self.caller);
@@ -122,26 +124,34 @@ impl Trying<'_> {
         Ok(status)
     }
 
-    /// The settings with the variables that go before them, or why the image that they name is none.
-    fn with_variables(&self, mode: Mode) -> Result<(Settings, Option<String>), Failure> {
-        let mut settings = self.settings.clone();
-        if mode != Mode::Docker {
-            return Ok((settings, None));
-        }
-        match settings::docker(self.caller, &settings) {
-            Ok(docker) => settings.sandbox.docker = docker,
-            Err(failure) if failure.message().contains("SANDBOX_DOCKER_IMAGE") => {
-                return Ok((settings, Some(failure.message().to_owned())));
+    /// The policy of the agent's runs. On the host a CLI is asked as its owner would ask it, whatever runs may do.
+    fn policy(&self, agent: &KnownAgent, mode: Mode) -> Result<Policy, Failure> {
+        match mode {
+            Mode::Host => Ok(Policy { mode, limits_rule: LimitsRule::BestEffort, ..Policy::default() }),
+            Mode::Native | Mode::Docker | Mode::Apple => {
+                Ok(policy_of(&agent.name, Some(mode), self.caller, self.settings)?.0)
             }
-            Err(failure) => return Err(failure),
         }
-        Ok((settings, None))
+    }
+
+    /// Why the image that a variable names is none.
+    fn bad_variable(&self, mode: Mode) -> Result<Option<String>, Failure> {
+        if mode != Mode::Docker {
+            return Ok(None);
+        }
+        match settings::docker(self.caller, &self.settings.settings) {
+            Ok(_) => Ok(None),
+            Err(failure) if failure.message().contains("SANDBOX_DOCKER_IMAGE") => {
+                Ok(Some(failure.message().to_owned()))
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     async fn node(&mut self) -> Result<&Node, Failure> {
         if self.node.is_none() {
             let secrets = CallerSecrets::of(self.caller)?;
-            let setup = BrokerSetup { secrets, settings: self.settings.clone() };
+            let setup = BrokerSetup { secrets, settings: self.settings.settings.clone() };
             *self.node = Some(node::register(self.home, self.caller, setup).await?);
         }
         Ok(self.node.as_ref().expect("it was made just now"))
