@@ -70,8 +70,8 @@ pub use settings::{
     LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin,
     OutputSize, PidsLimit, PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, Refused, Role,
     RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, Settings, SettingsError, Size,
-    TimeoutSeconds, VariableName, read_layer, reference as settings_reference, schema as settings_schema,
-    set_mode, tighten,
+    TimeoutSeconds, VariableName, add_agent, read_layer, reference as settings_reference,
+    schema as settings_schema, set_mode, tighten,
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

@@ -2,7 +2,6 @@
 //! whether a run would start. Settings of the kernel, profiles and filters of containers all have a say, and
 //! none of them can be asked.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,6 +16,7 @@ use crate::backend::{
     Workspace,
 };
 use crate::remove::remove_tree;
+use crate::trials;
 
 /// A measurement takes milliseconds. One that takes this long is stuck.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -77,11 +77,13 @@ pub(crate) async fn trial(
         return Trial { overlay: None, seal: Err(refusal) };
     }
     let run = new_run();
-    let folder = state.join("trials").join(run.as_str());
-    if let Err(error) = fs::create_dir_all(&folder) {
-        let text = format!("the state folder cannot be written: {error}");
-        return Trial { overlay: None, seal: Err(failed(text)) };
-    }
+    let folder = match trials::new_folder(state, "sandbox") {
+        Ok(folder) => folder,
+        Err(error) => {
+            let text = format!("the state folder cannot be written: {error}");
+            return Trial { overlay: None, seal: Err(failed(text)) };
+        }
+    };
     let spec = |number, workspace| SandboxSpec {
         id: SandboxId::of(&AttemptRef { run: run.clone(), number }),
         node: node.clone(),

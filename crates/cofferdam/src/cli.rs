@@ -6,6 +6,7 @@ use crate::commands::agents::AgentsCommand;
 use crate::commands::auth::AuthCommand;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::demo::DemoArgs;
+use crate::commands::init::InitArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsCommand;
 use crate::commands::sandbox::SandboxCommand;
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     /// Look at what this machine can enforce, and build the image of containers
     #[command(subcommand)]
     Sandbox(SandboxCommand),
+    Init(InitArgs),
     /// List and show the agents that can be named
     #[command(subcommand)]
     Agents(AgentsCommand),

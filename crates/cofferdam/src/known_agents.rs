@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{AgentSettings, Effective, Mode, Provider};
+use cofferdam_core::{AgentSettings, AgentSetup, Effective, Mode, PromptSetup, Provider};
 use cofferdam_runner::installation::Cli;
 
 use crate::caller::Caller;
@@ -49,6 +49,17 @@ pub(crate) fn named(agents: &[KnownAgent], name: &str) -> Result<KnownAgent, Usa
 }
 
 impl KnownAgent {
+    /// What a run of it asks for.
+    pub(crate) fn setup(&self, prompt: String) -> AgentSetup {
+        let model = self.model().map(str::to_owned);
+        let setup = PromptSetup { prompt, model, system_prompt: None, max_turns: None };
+        match self.cli {
+            Cli::ClaudeCode => AgentSetup::ClaudeCode(setup),
+            Cli::Codex => AgentSetup::Codex(setup),
+            Cli::OpenCode => AgentSetup::OpenCode(setup),
+        }
+    }
+
     /// Its model, as the CLI names it.
     pub(crate) fn model(&self) -> Option<&str> {
         self.settings.as_ref()?.model.as_deref()
@@ -61,7 +72,14 @@ pub(crate) fn repository_around(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
 }
 
-fn cli_of(provider: Provider) -> Cli {
+/// A CLI itself, without settings.
+pub(crate) fn plain(provider: Provider) -> KnownAgent {
+    let (name, cli) = (provider.as_str().to_owned(), cli_of(provider));
+    KnownAgent { name, cli, settings: None, mode: Mode::Native, mode_origin: "the default".to_owned() }
+}
+
+/// The CLI of a provider.
+pub(crate) fn cli_of(provider: Provider) -> Cli {
     match provider {
         Provider::ClaudeCode => Cli::ClaudeCode,
         Provider::Codex => Cli::Codex,

@@ -108,6 +108,13 @@ fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Resul
     let binary = std::env::current_exe()?;
     let engine = engine_address(caller, settings);
     let container = settings::docker(caller, settings).map(container_of).unwrap_or_default();
+    let set = &settings.sandbox.apple;
+    let apple_container = ContainerPolicy {
+        image: set.image.clone(),
+        network: set.network.clone(),
+        runtime_command: set.runtime_command.clone(),
+        ..ContainerPolicy::default()
+    };
     let caller = describe(caller);
     let native = native::Options {
         state: state.clone(),
@@ -134,7 +141,7 @@ fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Resul
     Ok(vec![
         Arc::new(native::NativeBackend::new(native)),
         Arc::new(docker::DockerBackend::new(docker).with_container(container)),
-        Arc::new(apple::AppleBackend::new(apple)),
+        Arc::new(apple::AppleBackend::new(apple).with_container(apple_container)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ])
 }

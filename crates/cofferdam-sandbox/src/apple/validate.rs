@@ -50,7 +50,7 @@ fn engine_sockets(runtime: &Runtime) -> Vec<PathBuf> {
 }
 
 /// Many runtimes are the client of a service.
-async fn check_service(runtime: &Runtime, kind: Kind) -> Result<(), Refusal> {
+pub(super) async fn check_service(runtime: &Runtime, kind: Kind) -> Result<(), Refusal> {
     let asked = runtime.clone();
     let answer = tokio::task::spawn_blocking(move || asked.answers()).await;
     let answer = answer.unwrap_or_else(|panic| Err(std::io::Error::other(panic)));

@@ -2,14 +2,20 @@
 //! seal is compared with this machine.
 
 mod identity;
+mod image_agents;
+mod mount_trial;
 mod seal;
 mod socket_trial;
 
 pub(crate) use identity::{Identity, NoIdentity};
+pub(crate) use image_agents::{AGENTS_DEADLINE, agents_in, find_agents, scratch, unknown_agents};
+pub use mount_trial::try_mount_main;
+pub(crate) use mount_trial::{MountTrial, mounts};
 pub(crate) use seal::outside;
 pub use socket_trial::try_socket_main;
 pub(crate) use socket_trial::{
-    DEADLINE as SOCKET_DEADLINE, Known, SocketTrial, file_name_of, unreachable_socket,
+    DEADLINE as SOCKET_DEADLINE, DEADLINE as MOUNT_DEADLINE, Known, SocketTrial, file_name_of,
+    unreachable_socket,
 };
 
 use std::collections::BTreeMap;

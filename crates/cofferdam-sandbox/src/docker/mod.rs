@@ -39,8 +39,8 @@ use crate::backend::{
     Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, RefusalKind, Sandbox, SandboxSpec,
     Shown, Tool, ToolFolder, ToolOutput,
 };
-pub use crate::container::try_socket_main;
 use crate::container::{self, Identity};
+pub use crate::container::{try_mount_main, try_socket_main};
 use crate::folder::{Folder, Record};
 use crate::native;
 pub(crate) use body::HOST_NAME;

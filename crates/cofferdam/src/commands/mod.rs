@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod auth;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod init;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod sandbox;
@@ -21,6 +22,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Run(args) => run::run(&args, caller).await,
         Command::Runs(command) => runs::run(command, caller).await,
         Command::Sandbox(command) => sandbox::run(command, caller).await,
+        Command::Init(args) => init::run(&args, caller).await,
         Command::Agents(command) => agents::run(&command, caller),
         Command::Auth(command) => auth::run(command, caller).await,
         Command::Settings(command) => settings::run(&command),

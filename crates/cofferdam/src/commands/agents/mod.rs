@@ -4,7 +4,7 @@ mod list;
 mod show;
 
 use clap::{Args, Subcommand};
-use cofferdam_core::{AgentSetup, PromptSetup, with_causes};
+use cofferdam_core::with_causes;
 use cofferdam_runner::installation::{Cli, Search, find};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ struct Looked {
 impl Looked {
     fn at(agent: KnownAgent, caller: &Caller, secrets: &CallerSecrets) -> Self {
         let cli = (!agent.mode.is_container()).then(|| installed(agent.cli, caller));
-        let access = secrets.describe(&setup_of(&agent)).map_err(|error| {
+        let access = secrets.describe(&agent.setup(String::new())).map_err(|error| {
             let none = no_model(&error);
             format!("{}; {}", none.message, none.hint)
         });
@@ -96,18 +96,8 @@ impl Looked {
     }
 }
 
-/// What a run of this agent would ask for.
-fn setup_of(agent: &KnownAgent) -> AgentSetup {
-    let model = agent.model().map(str::to_owned);
-    let setup = PromptSetup { prompt: String::new(), model, system_prompt: None, max_turns: None };
-    match agent.cli {
-        Cli::ClaudeCode => AgentSetup::ClaudeCode(setup),
-        Cli::Codex => AgentSetup::Codex(setup),
-        Cli::OpenCode => AgentSetup::OpenCode(setup),
-    }
-}
-
-fn installed(cli: Cli, caller: &Caller) -> Result<String, String> {
+/// Where a CLI is, or why it cannot be used and what to type.
+pub(crate) fn installed(cli: Cli, caller: &Caller) -> Result<String, String> {
     let (path, home) = (caller.path(), caller.home());
     let exclude = repository_around(&caller.current_folder);
     let search = Search { path: &path, home: home.as_deref(), exclude: exclude.as_deref() };
