@@ -15,6 +15,7 @@ mod error_class;
 mod event;
 mod ids;
 mod image;
+mod iso_time;
 mod loopback;
 mod mask;
 mod message;
@@ -42,6 +43,7 @@ pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};
 pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
 pub use image::{ImageReference, ImageReferenceError};
+pub use iso_time::iso_time;
 pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
@@ -75,8 +77,8 @@ pub use settings::{
     LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin,
     OutputSize, PidsLimit, PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, Refused, Role,
     RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, Settings, SettingsError, Size,
-    TimeoutSeconds, VariableName, read_layer, reference as settings_reference, schema as settings_schema,
-    set_mode, tighten,
+    TimeoutSeconds, VariableName, add_agent, read_layer, reference as settings_reference,
+    schema as settings_schema, set_mode, tighten,
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

@@ -6,6 +6,7 @@
 pub mod artifacts;
 mod attached;
 pub mod attachments;
+pub mod auth;
 mod confined;
 mod conversation;
 pub mod dead_letters;

@@ -10,7 +10,8 @@ use cofferdam_core::{InsideSeal, Mode, NodeId, OutsideSeal, Policy, SandboxExit,
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use crate::errors::{CreateError, OpenError, Refusal};
+pub use crate::errors::{CreateError, OpenError, Refusal, RefusalKind};
+pub use crate::finding::{Finding, Status};
 
 /// Makes sandboxes of one mode.
 #[async_trait]
@@ -336,57 +337,4 @@ pub struct SandboxSpec {
     pub alias: Option<PathBuf>,
     /// Whether it outlives the process that makes it.
     pub attachment: Attachment,
-}
-
-/// What a finding means for a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// As it should be.
-    Ok,
-    /// Runs start, with less than there could be.
-    Weak,
-    /// No run would start.
-    Missing,
-    /// It could not be found out.
-    Unknown,
-}
-
-/// Something that this machine has or lacks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// A stable name, for programs.
-    pub name: &'static str,
-    /// What it means for a run.
-    pub status: Status,
-    /// What was found, for people.
-    pub detail: String,
-    /// What to type.
-    pub remedy: Option<String>,
-}
-
-impl Finding {
-    /// A finding with what to type.
-    #[must_use]
-    pub fn new(name: &'static str, status: Status, detail: &str, remedy: &str) -> Self {
-        Self { name, status, detail: detail.to_owned(), remedy: Some(remedy.to_owned()) }
-    }
-
-    /// Nothing is to be done.
-    #[must_use]
-    pub fn ok(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, status: Status::Ok, detail: detail.into(), remedy: None }
-    }
-
-    /// No run would start.
-    #[must_use]
-    pub fn missing(name: &'static str, refusal: &Refusal) -> Self {
-        Self::new(name, Status::Missing, &refusal.problem, &refusal.remedy)
-    }
-
-    /// Nothing is known, and that is said.
-    #[must_use]
-    pub fn unknown(name: &'static str, detail: impl Into<String>) -> Self {
-        Self { name, status: Status::Unknown, detail: detail.into(), remedy: None }
-    }
 }

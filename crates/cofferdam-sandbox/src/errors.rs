@@ -13,6 +13,38 @@ pub struct Refusal {
     pub problem: String,
     /// What to type.
     pub remedy: String,
+    /// What it is about, for programs.
+    pub kind: RefusalKind,
+}
+
+/// What a [`Refusal`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// The policy asks for something that cannot be held here.
+    Policy,
+    /// There is no engine, and no program of a runtime.
+    RuntimeMissing,
+    /// There is one, and it does not answer.
+    DaemonUnavailable,
+    /// It answers others, and not this user.
+    DaemonForbidden,
+    /// It has no such image.
+    ImageMissing,
+    /// The image is there and cannot be used, or its name cannot be one.
+    ImageInvalid,
+}
+
+impl Refusal {
+    /// A policy that asks for too much.
+    pub fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { problem: problem.into(), remedy: remedy.into(), kind: RefusalKind::Policy }
+    }
+
+    /// The same about something else.
+    #[must_use]
+    pub fn about(self, kind: RefusalKind) -> Self {
+        Self { kind, ..self }
+    }
 }
 
 /// Why there is no sandbox.

@@ -12,6 +12,7 @@ mod backend;
 mod container;
 pub mod docker;
 mod errors;
+mod finding;
 mod folder;
 mod handed_over;
 pub mod host;
@@ -23,11 +24,13 @@ mod socket;
 mod start;
 mod tail;
 mod trial;
+mod trials;
 
 pub use backend::{
     Attachment, Backend, Companion, Cover, CreateError, Finding, Kept, Layers, Listed, OpenError, Output,
-    Process, Refusal, Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder, ToolOutput,
-    Workspace,
+    Process, Refusal, RefusalKind, Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder,
+    ToolOutput, Workspace,
 };
+pub use finding::FINDINGS;
 pub use remove::remove_tree;
 pub use shim::{bytes_in, runtime_client_main, shim_main};

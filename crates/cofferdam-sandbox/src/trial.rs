@@ -2,7 +2,6 @@
 //! whether a run would start. Settings of the kernel, profiles and filters of containers all have a say, and
 //! none of them can be asked.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,6 +16,7 @@ use crate::backend::{
     Workspace,
 };
 use crate::remove::remove_tree;
+use crate::trials;
 
 /// A measurement takes milliseconds. One that takes this long is stuck.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -77,11 +77,13 @@ pub(crate) async fn trial(
         return Trial { overlay: None, seal: Err(refusal) };
     }
     let run = new_run();
-    let folder = state.join("trials").join(run.as_str());
-    if let Err(error) = fs::create_dir_all(&folder) {
-        let text = format!("the state folder cannot be written: {error}");
-        return Trial { overlay: None, seal: Err(failed(text)) };
-    }
+    let folder = match trials::new_folder(state, "sandbox") {
+        Ok(folder) => folder,
+        Err(error) => {
+            let text = format!("the state folder cannot be written: {error}");
+            return Trial { overlay: None, seal: Err(failed(text)) };
+        }
+    };
     let spec = |number, workspace| SandboxSpec {
         id: SandboxId::of(&AttemptRef { run: run.clone(), number }),
         node: node.clone(),
@@ -127,10 +129,10 @@ impl From<CreateError> for Stop {
         match error {
             CreateError::NoOverlay { message, .. } => Self::NoOverlay(message),
             CreateError::Refused(refusal) => Self::Other(refusal),
-            CreateError::DiskFull { .. } => Self::Other(Refusal {
-                problem: "there is no space left in the state folder".to_owned(),
-                remedy: "make space, or export COFFERDAM_HOME=/a/folder/on/another/disk".to_owned(),
-            }),
+            CreateError::DiskFull { .. } => Self::Other(Refusal::new(
+                "there is no space left in the state folder",
+                "make space, or export COFFERDAM_HOME=/a/folder/on/another/disk",
+            )),
             CreateError::Failed { message, .. } => Self::Other(failed(message)),
             CreateError::Deadline { within, .. } => {
                 Self::Other(failed(format!("it did not start within {} s", within.as_secs())))
@@ -147,7 +149,7 @@ impl From<OpenError> for Stop {
 
 /// A failure that nobody foresaw: the log is where there is more to see.
 fn failed(problem: String) -> Refusal {
-    Refusal { problem, remedy: "COFFERDAM_LOG=debug cofferdam sandbox doctor".to_owned() }
+    Refusal::new(problem, "COFFERDAM_LOG=debug cofferdam sandbox doctor")
 }
 
 async fn try_one(backend: &dyn Backend, spec: &SandboxSpec) -> Result<Seal, Stop> {

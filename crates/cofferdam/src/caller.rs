@@ -40,6 +40,11 @@ impl Caller {
         self.var("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
+    /// The caller's PATH, as folders.
+    pub(crate) fn path(&self) -> Vec<PathBuf> {
+        self.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default()
+    }
+
     /// Where the state folder is, whether it exists or not.
     pub(crate) fn state_folder(&self) -> Option<PathBuf> {
         match self.var("COFFERDAM_HOME") {

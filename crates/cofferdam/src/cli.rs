@@ -2,9 +2,12 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::agents::AgentsCommand;
+use crate::commands::auth::AuthCommand;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::dead_letter::DeadLetterCommand;
 use crate::commands::demo::DemoArgs;
+use crate::commands::init::InitArgs;
 use crate::commands::message::MessageArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsCommand;
@@ -35,6 +38,13 @@ pub(crate) enum Command {
     /// Look at what this machine can enforce, and build the image of containers
     #[command(subcommand)]
     Sandbox(SandboxCommand),
+    Init(InitArgs),
+    /// List and show the agents that can be named
+    #[command(subcommand)]
+    Agents(AgentsCommand),
+    /// Find out whether agents are logged in
+    #[command(subcommand)]
+    Auth(AuthCommand),
     /// Look at what can be set
     #[command(subcommand)]
     Settings(SettingsCommand),

@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod exit;
 mod failure;
+mod known_agents;
 mod node;
 mod patch;
 mod records;

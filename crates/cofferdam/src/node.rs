@@ -99,10 +99,8 @@ fn lookup(caller: &Caller) -> EnvLookup {
 
 /// Where the engine is. A value that cannot be read is told to whoever wants a container, and to nobody else.
 pub(crate) fn engine_address(caller: &Caller, settings: &Settings) -> Result<EngineAddress, Refusal> {
-    let set = settings::docker(caller, settings).map_err(|failure| Refusal {
-        problem: failure.message().to_owned(),
-        remedy: "correct it, or use --mode native".to_owned(),
-    })?;
+    let set = settings::docker(caller, settings)
+        .map_err(|failure| Refusal::new(failure.message().to_owned(), "correct it, or use --mode native"))?;
     Ok(set.host.unwrap_or_else(|| EngineAddress::Unix(DEFAULT_ENGINE.into())))
 }
 
@@ -111,6 +109,13 @@ fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Resul
     let binary = std::env::current_exe()?;
     let engine = engine_address(caller, settings);
     let container = settings::docker(caller, settings).map(container_of).unwrap_or_default();
+    let set = &settings.sandbox.apple;
+    let apple_container = ContainerPolicy {
+        image: set.image.clone(),
+        network: set.network.clone(),
+        runtime_command: set.runtime_command.clone(),
+        ..ContainerPolicy::default()
+    };
     let caller = describe(caller);
     let native = native::Options {
         state: state.clone(),
@@ -137,7 +142,7 @@ fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Resul
     Ok(vec![
         Arc::new(native::NativeBackend::new(native)),
         Arc::new(docker::DockerBackend::new(docker).with_container(container)),
-        Arc::new(apple::AppleBackend::new(apple)),
+        Arc::new(apple::AppleBackend::new(apple).with_container(apple_container)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ])
 }

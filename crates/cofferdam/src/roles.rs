@@ -16,6 +16,7 @@ const ROLES: &[(&str, Role)] = &[
     ("shim", shim),
     ("watcher", watcher),
     ("try-socket", try_socket),
+    ("try-mount", try_mount),
     ("launcher", launcher),
     ("runtime-client", runtime_client),
     ("worker", worker),
@@ -49,6 +50,13 @@ fn try_socket() -> ExitCode {
     match arguments().next() {
         Some(path) => cofferdam_sandbox::docker::try_socket_main(path.as_ref()),
         None => misused("try-socket PATH"),
+    }
+}
+
+fn try_mount() -> ExitCode {
+    match arguments().next() {
+        Some(path) => cofferdam_sandbox::docker::try_mount_main(path.as_ref()),
+        None => misused("try-mount PATH"),
     }
 }
 

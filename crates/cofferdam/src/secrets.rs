@@ -30,10 +30,15 @@ pub(crate) struct CallerSecrets {
     any_git_host: Option<String>,
 }
 
-/// The logins of the caller's CLIs, where the caller's variables say that they are.
+/// The logins of the caller's CLIs.
 pub(crate) fn logins(caller: &Caller) -> Logins {
+    Logins::new(login_places(caller))
+}
+
+/// Where they are, as the caller's variables say.
+pub(crate) fn login_places(caller: &Caller) -> LoginPlaces {
     let folder = |name: &str| caller.var(name).map(|path| caller.resolve(path.as_ref()));
-    Logins::new(LoginPlaces::of(caller.home().as_deref(), folder))
+    LoginPlaces::of(caller.home().as_deref(), folder)
 }
 
 impl CallerSecrets {
@@ -82,6 +87,28 @@ impl CallerSecrets {
     pub(crate) fn choose_for(&self, agent: &AgentSetup) -> Result<Option<ModelChoice>, LoginError> {
         let (Some(cli), Some(vendors)) = (agent.cli(), agent.vendors()) else { return Ok(None) };
         self.choose(cli, vendors).map(Some)
+    }
+
+    /// What an agent reaches its model with, in words that hold no secret.
+    pub(crate) fn describe(&self, agent: &AgentSetup) -> Result<String, LoginError> {
+        let (Some(cli), Some(vendors)) = (agent.cli(), agent.vendors()) else {
+            return Ok("a program needs none".to_owned());
+        };
+        let ModelChoice { vendor, login } = self.choose(cli, vendors)?;
+        if self.key(vendor, None).is_some() {
+            let bearer = matches!(self.key(vendor, None), Some(Credential::Bearer(_)));
+            let name = if bearer { "ANTHROPIC_AUTH_TOKEN" } else { vendor.key_variable() };
+            return Ok(format!("the key in {name}"));
+        }
+        if self.key(vendor, Some(cli)).is_some() {
+            return Ok("the login in CLAUDE_CODE_OAUTH_TOKEN".to_owned());
+        }
+        let open = self.logins.current(cli, vendor, now_ms())?;
+        let what = match login {
+            Login::Key => "the key",
+            Login::ClaudeAi { .. } | Login::ChatGpt { .. } => "the login",
+        };
+        Ok(format!("{what} in {}", open.path.display()))
     }
 
     fn key(&self, vendor: Vendor, cli: Option<Provider>) -> Option<&Credential> {

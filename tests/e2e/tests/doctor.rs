@@ -243,8 +243,18 @@ fn where_a_container_starts_it_says_so_with_the_agents_of_the_image() {
     assert_eq!(said.code, Some(0), "{:#}", said.json());
     assert_eq!(said.json()["mode"], "docker");
     assert_eq!(said.json()["would_start"]["agents"], json!(["claude_code", "codex", "opencode"]));
-    for name in ["engine", "engine_users", "limits", "runtime", "image", "worker_binary", "socket", "sandbox"]
-    {
+    for name in [
+        "engine",
+        "engine_users",
+        "limits",
+        "runtime",
+        "image",
+        "worker_binary",
+        "socket",
+        "sandbox",
+        "engine_socket",
+        "mounts",
+    ] {
         assert_eq!(finding(&said, name)["status"], "ok", "{name}");
     }
     for (name, version) in [("claude_code", "2."), ("codex", "0."), ("opencode", "1.")] {
@@ -278,4 +288,59 @@ fn a_mode_that_has_no_walls_or_is_unknown_is_a_usage_error() {
         assert_eq!(ended.code, Some(2));
         assert!(ended.stderr.contains(said) && ended.stderr.contains("--mode docker"), "{}", ended.stderr);
     }
+}
+
+#[test]
+fn each_agent_of_the_settings_has_a_finding_in_its_own_mode() {
+    let mut fixture = Fixture::new();
+    for name in ["ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY"] {
+        fixture.set_env(name, "");
+    }
+    fixture.set_env("ANTHROPIC_API_KEY", "sk-placeholder");
+    let text = json!({ "agents": {
+        "coder": { "provider": "anthropic", "sandbox_mode": "docker" },
+        "tester": { "provider": "openai" },
+    } });
+    fs::create_dir_all(fixture.state()).expect("a new folder");
+    fs::write(fixture.state().join("settings.json"), text.to_string()).expect("a new file");
+    let report = doctor(&fixture).json();
+    let findings = report["findings"].as_array().expect("a list").iter();
+    let found: Vec<&Value> = findings.filter(|one| one["name"] == "agent_access").collect();
+    assert_eq!(found.len(), 2, "{report:#}");
+    assert_eq!(found[0]["status"], "ok");
+    let detail = found[0]["detail"].as_str().expect("text");
+    assert!(detail.contains("coder (claude_code, mode docker): the key in ANTHROPIC_API_KEY"), "{detail}");
+    assert_eq!(found[1]["status"], "weak");
+    assert!(found[1]["remedy"].as_str().is_some_and(|text| text.contains("codex login")), "{report:#}");
+}
+
+/// A doctor of `--mode apple` with this command.
+fn apple_doctor(command: &Path, image: &str) -> Finished {
+    let fixture = Fixture::new();
+    let apple = json!({ "runtime_command": command, "image": image });
+    let text = json!({ "sandbox": { "apple": apple } });
+    fs::create_dir_all(fixture.state()).expect("a new folder");
+    fs::write(fixture.state().join("settings.json"), text.to_string()).expect("a new file");
+    fixture.cofferdam(["sandbox", "doctor", "--mode", "apple", "--json"])
+}
+
+#[test]
+fn a_runtime_command_is_looked_at_as_an_engine_is() {
+    let Some(engine) = Engine::find() else { return };
+    let said = apple_doctor(engine.docker_command(), engine.small_image());
+    for name in ["runtime_command", "service", "runtime_options", "image", "mounts", "socket", "sandbox"] {
+        assert_eq!(finding(&said, name)["status"], "ok", "{:#}", said.json());
+    }
+    assert_eq!(said.code, Some(0), "{:#}", said.json());
+    assert_eq!(finding(&said, "claude_code")["status"], "weak");
+    let missing = apple_doctor(engine.docker_command(), "cofferdam-e2e/nowhere:1");
+    assert_eq!((missing.code, &finding(&missing, "image")["status"]), (Some(3), &json!("missing")));
+}
+
+#[test]
+fn a_runtime_command_that_is_not_there_is_missing() {
+    let said = apple_doctor(Path::new("/no/such/container"), "cofferdam/worker:latest");
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    assert_eq!(finding(&said, "runtime_command")["status"], "missing");
+    assert_eq!(finding(&said, "sandbox")["status"], "unknown");
 }

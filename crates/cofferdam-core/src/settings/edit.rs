@@ -1,5 +1,6 @@
 //! Changes of a settings file that leave every other byte as it was.
 
+use super::agents::{AgentName, Provider};
 use super::key_path::KeyPath;
 use super::layers::Origin;
 use super::located::Shape;
@@ -43,6 +44,35 @@ pub fn set_mode(text: &str, mode: Mode) -> Result<String, SettingsError> {
         ));
     }
     Ok(format!("{mark}{changed}"))
+}
+
+/// The text with an agent of this provider added. One of that name must not be there.
+///
+/// # Errors
+/// The text is no settings file: what cannot be read is not written over.
+pub fn add_agent(text: &str, name: &AgentName, provider: Provider) -> Result<String, SettingsError> {
+    let member = format!("\"{name}\": {{ \"provider\": \"{provider}\" }}");
+    if text.trim().is_empty() {
+        return Ok(format!("{{\n  \"agents\": {{\n    {member}\n  }}\n}}\n"));
+    }
+    let (mark, text) = match text.strip_prefix('\u{feff}') {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", text),
+    };
+    read_layer(text, &Origin::Default)?;
+    let root = locate(text)?;
+    let changed = match root.member("agents").map(|member| &member.value) {
+        Some(agents) => insert(text, agents.span.start, &agents.shape, &member),
+        None => insert(text, root.span.start, &root.shape, &format!("\"agents\": {{ {member} }}")),
+    };
+    let read = read_layer(&changed, &Origin::Default)?;
+    match read.alone().agents.get(name) {
+        Some(agent) if agent.provider == provider => Ok(format!("{mark}{changed}")),
+        Some(_) | None => {
+            let problem = "the agent could not be written into it";
+            Err(SettingsError::at(&changed, 0, KeyPath::default(), problem))
+        }
+    }
 }
 
 /// Puts a member in front of the others, on a line of its own where they are on theirs.
@@ -93,6 +123,24 @@ mod tests {
         ] {
             assert_eq!(set_mode(before, Mode::Docker).expect(before), after);
         }
+    }
+
+    #[test]
+    fn an_agent_is_added_and_none_is_replaced() {
+        let coder: AgentName = "coder".parse().unwrap();
+        for (before, after) in [
+            ("", "{\n  \"agents\": {\n    \"coder\": { \"provider\": \"codex\" }\n  }\n}\n"),
+            ("{\"prices\":{}}", "{\"agents\": { \"coder\": { \"provider\": \"codex\" } }, \"prices\":{}}"),
+            (
+                "{\"agents\": {\"a\": {\"provider\": \"opencode\"}}}",
+                "{\"agents\": {\"coder\": { \"provider\": \"codex\" }, \"a\": {\"provider\": \"opencode\"}}}",
+            ),
+        ] {
+            assert_eq!(add_agent(before, &coder, Provider::Codex).expect(before), after);
+        }
+        let there = "{\"agents\": {\"coder\": {\"provider\": \"opencode\"}}}";
+        assert!(add_agent(there, &coder, Provider::Codex).is_err());
+        assert!(add_agent("{", &coder, Provider::Codex).is_err());
     }
 
     #[test]

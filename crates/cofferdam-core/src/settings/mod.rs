@@ -33,7 +33,7 @@ pub use self::amounts::{
     TimeoutSeconds,
 };
 pub use self::container_network::ContainerNetwork;
-pub use self::edit::set_mode;
+pub use self::edit::{add_agent, set_mode};
 pub use self::engine_address::EngineAddress;
 pub use self::key_path::KeyPath;
 pub use self::layers::{Effective, Layer, Origin};

@@ -75,6 +75,25 @@ pub fn find(cli: Cli, search: &Search<'_>) -> Result<Installation, InstallationE
     Ok(installation)
 }
 
+/// The CLI as it is on PATH, without following it to what it starts: for whoever starts it outside of a sandbox, as its
+/// owner does.
+///
+/// # Errors
+/// If there is none, or if somebody else could have put it there.
+pub fn on_path(cli: Cli, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
+    let Some(command) = search::first_on_path(cli.command(), search) else {
+        return Err(InstallationError::NotFound { cli, elsewhere: search::elsewhere(cli, search.home) });
+    };
+    let real = command.canonicalize().map_err(|source| InstallationError::Unreadable {
+        cli,
+        path: command.clone(),
+        source,
+    })?;
+    search::refuse_in_repository(cli, &real, search)?;
+    trust::check_chain(cli, &real)?;
+    Ok(command)
+}
+
 fn resolve(cli: Cli, command: PathBuf, search: &Search<'_>) -> Result<Installation, InstallationError> {
     let launched = follow::follow(cli, &command, search)?;
     let installation = |program: PathBuf, script, binds, path_entries| Installation {

@@ -65,10 +65,10 @@ const PRIVATE: [&str; 14] = [
 pub fn check_direct(path: &Path, state: &Path, home: Option<&Path>) -> Result<(), Refusal> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let refuse = |why: &str| {
-        Err(Refusal {
-            problem: format!("an agent cannot own {}: {why}", path.display()),
-            remedy: "name a folder of its own as its working_directory, such as `~/agents/coder`".to_owned(),
-        })
+        Err(Refusal::new(
+            format!("an agent cannot own {}: {why}", path.display()),
+            "name a folder of its own as its working_directory, such as `~/agents/coder`",
+        ))
     };
     let state = real(state);
     if state.starts_with(path) || path.starts_with(&state) {

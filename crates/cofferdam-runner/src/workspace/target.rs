@@ -56,7 +56,7 @@ pub fn check_target(policy: &Policy, path: &Path) -> Result<(), Refusal> {
         None => return Ok(()),
     };
     let remedy = "set sandbox.path_mapping_mode to `mapped`, or name another working_directory".to_owned();
-    Err(Refusal { problem, remedy })
+    Err(Refusal::new(problem, remedy))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cofferdam_core::{LimitsRule, Network, Policy};
 
 use super::runtime::Runtime;
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 
 /// An option is written near the left edge; further right is a description that has been wrapped.
 const DEEPEST_OPTION: usize = 8;
@@ -39,19 +39,22 @@ impl Abilities {
     pub(crate) fn of(runtime: &Runtime) -> Result<Self, Refusal> {
         let name = runtime.name();
         let ask = |arguments: &[&str]| {
-            runtime.ask(arguments).map_err(|error| Refusal {
-                problem: format!("`{name}` cannot be started: {error}"),
-                remedy: format!("{} --version", runtime.program.display()),
+            runtime.ask(arguments).map_err(|error| {
+                Refusal::new(
+                    format!("`{name}` cannot be started: {error}"),
+                    format!("{} --version", runtime.program.display()),
+                )
+                .about(RefusalKind::RuntimeMissing)
             })
         };
         let (help, version) = (ask(&["run", "--help"])?, ask(&["--version"])?);
         let found = Self::read(&name, &version.output, &format!("{}\n{}", help.output, help.errors));
         if found.options.is_empty() {
-            return Err(Refusal {
-                problem: format!("`{name} run --help` names no options: it is no container runtime"),
-                remedy: "set sandbox.apple.runtime_command to one, such as `container` or `podman`"
-                    .to_owned(),
-            });
+            return Err(Refusal::new(
+                format!("`{name} run --help` names no options: it is no container runtime"),
+                "set sandbox.apple.runtime_command to one, such as `container` or `podman`",
+            )
+            .about(RefusalKind::RuntimeMissing));
         }
         Ok(found)
     }
@@ -115,22 +118,22 @@ impl Abilities {
             return Err(self.lacks("--pids-limit", "limit processes"));
         }
         if self.kind == Kind::Apple && !policy.limits.cpus_milli.is_multiple_of(1000) {
-            return Err(Refusal {
-                problem: format!("`{}` gives a container whole processors only", self.name),
-                remedy: "set sandbox.apple.cpus to a whole number".to_owned(),
-            });
+            return Err(Refusal::new(
+                format!("`{}` gives a container whole processors only", self.name),
+                "set sandbox.apple.cpus to a whole number",
+            ));
         }
         Ok(())
     }
 
     fn lacks(&self, option: &str, purpose: &str) -> Refusal {
-        Refusal {
-            problem: format!("`{} run` has no option `{option}`: it cannot {purpose}", self.name),
-            remedy: format!(
+        Refusal::new(
+            format!("`{} run` has no option `{option}`: it cannot {purpose}", self.name),
+            format!(
                 "update `{}`, set sandbox.apple.runtime_command to another runtime, or use --mode native",
                 self.name
             ),
-        }
+        )
     }
 }
 

@@ -209,9 +209,11 @@ impl Line<'_> {
 /// A path that no runtime takes for something else.
 pub(super) fn plain(path: &Path) -> Result<&str, Refusal> {
     let text = path.to_str().filter(|text| !text.contains([',', ':', '"', '\n']));
-    text.ok_or_else(|| Refusal {
-        problem: format!("{} cannot be shown: a runtime's command line has no way to say it", path.display()),
-        remedy: "use a path without a comma, a colon or a quote, or --mode native".to_owned(),
+    text.ok_or_else(|| {
+        Refusal::new(
+            format!("{} cannot be shown: a runtime's command line has no way to say it", path.display()),
+            "use a path without a comma, a colon or a quote, or --mode native",
+        )
     })
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::abilities::Kind;
 use super::runtime::{Answer, Runtime};
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 
 /// What of an image matters to a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,10 +24,11 @@ impl Image {
         match runtime.answer(arguments).await {
             Ok(answer) if answer.is_ok() => Ok(Self::read(&answer.output)),
             Ok(answer) => Err(missing(runtime, kind, name, &answer)),
-            Err(error) => Err(Refusal {
-                problem: format!("`{}` cannot be asked for the image {name}: {error}", runtime.name()),
-                remedy: format!("{} image inspect {name}", runtime.program.display()),
-            }),
+            Err(error) => Err(Refusal::new(
+                format!("`{}` cannot be asked for the image {name}: {error}", runtime.name()),
+                format!("{} image inspect {name}", runtime.program.display()),
+            )
+            .about(RefusalKind::DaemonUnavailable)),
         }
     }
 
@@ -50,9 +51,9 @@ impl Image {
 fn missing(runtime: &Runtime, kind: Kind, name: &ImageReference, answer: &Answer) -> Refusal {
     let program = runtime.name();
     let build = format!("cofferdam sandbox build-image --tag {name}");
-    Refusal {
-        problem: format!("`{program}` has no image {name}: {}", answer.message()),
-        remedy: match kind {
+    Refusal::new(
+        format!("`{program}` has no image {name}: {}", answer.message()),
+        match kind {
             Kind::Docker => format!("{program} pull {name}, or {build}"),
             Kind::Podman | Kind::Nerdctl => {
                 format!("{program} pull {name}, or {build}; docker save {name} | {program} load")
@@ -62,7 +63,8 @@ fn missing(runtime: &Runtime, kind: Kind, name: &ImageReference, answer: &Answer
             ),
             Kind::Unknown => format!("{program} pull {name}"),
         },
-    }
+    )
+    .about(RefusalKind::ImageMissing)
 }
 
 #[cfg(test)]

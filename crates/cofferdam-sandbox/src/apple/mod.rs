@@ -7,6 +7,7 @@
 
 mod abilities;
 mod arguments;
+mod check;
 mod create;
 mod image;
 mod plan;
@@ -22,7 +23,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use cofferdam_core::{
-    ImageReference, Mode, NodeId, Policy, RuntimeCommand, SandboxId, WORKER_PIDS, WallPlan,
+    ContainerPolicy, ImageReference, Mode, NodeId, Policy, RuntimeCommand, SandboxId, WORKER_PIDS, WallPlan,
 };
 
 use crate::backend::{
@@ -57,6 +58,8 @@ pub struct Options {
 /// Makes containers with a command.
 pub struct AppleBackend {
     options: Options,
+    /// What containers are made of where nobody has a policy: for [`Backend::check`].
+    container: ContainerPolicy,
     /// What was found out about programs and their images: an attempt asks several times.
     known: Mutex<Known>,
 }
@@ -71,7 +74,14 @@ impl AppleBackend {
     /// A backend with these options.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self { options, known: Mutex::default() }
+        Self { options, container: ContainerPolicy::default(), known: Mutex::default() }
+    }
+
+    /// The same, with the settings that [`Backend::check`] is to look at.
+    #[must_use]
+    pub fn with_container(mut self, container: ContainerPolicy) -> Self {
+        self.container = container;
+        self
     }
 
     fn sandboxes(&self) -> PathBuf {
@@ -95,7 +105,7 @@ impl AppleBackend {
         let asked = runtime.clone();
         let found = tokio::task::spawn_blocking(move || Abilities::of(&asked)).await;
         let found = found.unwrap_or_else(|panic| {
-            Err(Refusal { problem: panic.to_string(), remedy: format!("{} run --help", runtime.name()) })
+            Err(Refusal::new(panic.to_string(), format!("{} run --help", runtime.name())))
         })?;
         self.known().abilities.insert(runtime.program.clone(), found.clone());
         Ok(found)
@@ -137,8 +147,8 @@ impl Backend for AppleBackend {
         Mode::Apple
     }
 
-    async fn check(&self, _node: &NodeId) -> Vec<Finding> {
-        Vec::new()
+    async fn check(&self, node: &NodeId) -> Vec<Finding> {
+        check::check(self, node).await
     }
 
     async fn validate(&self, policy: &Policy) -> Result<(), Refusal> {

@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 use crate::native::Caller;
 
 /// Longer than any single answer takes.
@@ -92,12 +92,13 @@ impl Runtime {
                 folders.map(|folder| folder.join(command.as_str())).find(|path| is_program(path))
             }
         };
-        let program = program.ok_or_else(|| Refusal {
-            problem: format!("there is no container runtime `{command}` on this machine"),
-            remedy:
+        let program = program.ok_or_else(|| {
+            Refusal::new(
+                format!("there is no container runtime `{command}` on this machine"),
                 "install it, or set sandbox.apple.runtime_command in settings.json to one that is there, \
-                     such as `podman`"
-                    .to_owned(),
+                     such as `podman`",
+            )
+            .about(RefusalKind::RuntimeMissing)
         })?;
         let text = |path: &Path| path.to_str().map(str::to_owned);
         let path: Vec<String> = caller.path.iter().filter_map(|folder| text(folder)).collect();

@@ -8,7 +8,7 @@ use super::abilities::Kind;
 use super::arguments::plain;
 use super::runtime::Runtime;
 use super::{AppleBackend, socket_trial};
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 use crate::container::check_mounts;
 
 /// Where engines listen.
@@ -50,7 +50,7 @@ fn engine_sockets(runtime: &Runtime) -> Vec<PathBuf> {
 }
 
 /// Many runtimes are the client of a service.
-async fn check_service(runtime: &Runtime, kind: Kind) -> Result<(), Refusal> {
+pub(super) async fn check_service(runtime: &Runtime, kind: Kind) -> Result<(), Refusal> {
     let asked = runtime.clone();
     let answer = tokio::task::spawn_blocking(move || asked.answers()).await;
     let answer = answer.unwrap_or_else(|panic| Err(std::io::Error::other(panic)));
@@ -60,15 +60,16 @@ async fn check_service(runtime: &Runtime, kind: Kind) -> Result<(), Refusal> {
         Err(error) => error.to_string(),
     };
     let program = runtime.name();
-    Err(Refusal {
-        problem: format!("`{program}` does not work here: {why}"),
-        remedy: match kind {
+    Err(Refusal::new(
+        format!("`{program}` does not work here: {why}"),
+        match kind {
             Kind::Apple => format!("{program} system start"),
             Kind::Docker => "sudo systemctl start docker".to_owned(),
             Kind::Nerdctl => "sudo systemctl start containerd".to_owned(),
             Kind::Podman | Kind::Unknown => format!("{program} info"),
         },
-    })
+    )
+    .about(RefusalKind::DaemonUnavailable))
 }
 
 async fn check_network(runtime: &Runtime, policy: &Policy) -> Result<(), Refusal> {
@@ -84,10 +85,8 @@ async fn check_network(runtime: &Runtime, policy: &Policy) -> Result<(), Refusal
         Ok(answer) => answer.message(),
         Err(error) => error.to_string(),
     };
-    Err(Refusal {
-        problem: format!("`{program}` cannot use the network {name}: {why}"),
-        remedy: format!(
-            "{program} network ls; then set sandbox.apple.network to one of them, or to `default`"
-        ),
-    })
+    Err(Refusal::new(
+        format!("`{program}` cannot use the network {name}: {why}"),
+        format!("{program} network ls; then set sandbox.apple.network to one of them, or to `default`"),
+    ))
 }

@@ -54,7 +54,7 @@ impl NoIdentity {
                 let user = if own.is_root() { "SOMEBODY".to_owned() } else { own.as_raw().to_string() };
                 let remedy =
                     format!("chown -R {user} '{}', or name another working_directory", path.display());
-                CreateError::Refused(Refusal { problem, remedy })
+                CreateError::Refused(Refusal::new(problem, remedy))
             }
             Self::Io(error) => failed(id, "find out whose the workspace is", &error),
         }

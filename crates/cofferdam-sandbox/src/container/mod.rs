@@ -2,14 +2,20 @@
 //! seal is compared with this machine.
 
 mod identity;
+mod image_agents;
+mod mount_trial;
 mod seal;
 mod socket_trial;
 
 pub(crate) use identity::{Identity, NoIdentity, check_owner};
+pub(crate) use image_agents::{AGENTS_DEADLINE, agents_in, find_agents, scratch, unknown_agents};
+pub use mount_trial::try_mount_main;
+pub(crate) use mount_trial::{MountTrial, mounts};
 pub(crate) use seal::outside;
 pub use socket_trial::try_socket_main;
 pub(crate) use socket_trial::{
-    DEADLINE as SOCKET_DEADLINE, Known, SocketTrial, file_name_of, unreachable_socket,
+    DEADLINE as SOCKET_DEADLINE, DEADLINE as MOUNT_DEADLINE, Known, SocketTrial, file_name_of,
+    unreachable_socket,
 };
 
 use std::collections::BTreeMap;
@@ -115,19 +121,19 @@ pub(crate) fn check_mounts<'a>(
 ) -> Result<(), Refusal> {
     for mount in &policy.mounts {
         if !mount.path.exists() {
-            return Err(Refusal {
-                problem: format!("there is nothing to mount at {}", mount.path.display()),
-                remedy: "give --mount a path that exists".to_owned(),
-            });
+            return Err(Refusal::new(
+                format!("there is nothing to mount at {}", mount.path.display()),
+                "give --mount a path that exists",
+            ));
         }
         if engines.clone().any(|socket| is_engine_socket(&mount.path, socket)) {
-            return Err(Refusal {
-                problem: format!(
+            return Err(Refusal::new(
+                format!(
                     "{} is or holds the engine's socket: whoever reaches it is root",
                     mount.path.display()
                 ),
-                remedy: "leave that --mount out".to_owned(),
-            });
+                "leave that --mount out",
+            ));
         }
     }
     Ok(())

@@ -19,6 +19,7 @@ use tokio::net::UnixListener;
 use super::{Bound, Identity};
 use crate::backend::Refusal;
 use crate::remove::remove_tree;
+use crate::trials;
 
 /// A container that takes longer is stuck.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
@@ -33,7 +34,7 @@ pub(crate) struct SocketTrial {
 
 impl SocketTrial {
     pub(crate) fn new(state: &Path) -> io::Result<Self> {
-        let place = folder(state)?;
+        let place = trials::new_folder(state, "socket")?;
         let listener = crate::socket::listen(&place, gateway::SOCKET)?;
         fs::set_permissions(place.join(gateway::SOCKET), fs::Permissions::from_mode(0o666))?;
         listener.set_nonblocking(true)?;
@@ -128,22 +129,8 @@ pub(crate) fn file_name_of(parts: &[&str]) -> String {
 
 /// Why such a container cannot be sealed.
 pub(crate) fn unreachable_socket(whose: &str, why: &str) -> Refusal {
-    Refusal {
-        problem: format!(
-            "a container of {whose} cannot reach the broker's socket, so it cannot be sealed: {why}"
-        ),
-        remedy:
-            "use --mode native or an engine of this machine (not in a virtual machine), or say --network open"
-                .to_owned(),
-    }
-}
-
-/// A folder that the user inside may walk.
-fn folder(state: &Path) -> io::Result<PathBuf> {
-    let mut random = [0; 8];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    let place = state.join("trials").join(format!("socket-{:016x}", u64::from_ne_bytes(random)));
-    fs::create_dir_all(&place)?;
-    fs::set_permissions(&place, fs::Permissions::from_mode(0o755))?;
-    Ok(place)
+    Refusal::new(
+        format!("a container of {whose} cannot reach the broker's socket, so it cannot be sealed: {why}"),
+        "use --mode native or an engine of this machine (not in a virtual machine), or say --network open",
+    )
 }

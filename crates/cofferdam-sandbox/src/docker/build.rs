@@ -244,10 +244,10 @@ async fn check_binary(docker: &Docker, build: &Build) -> Result<(), BuildError> 
         .and_then(|mut file| file.read_exact(&mut header))
         .map_err(|source| BuildError::Binary { path: build.binary.clone(), source })?;
     let refuse = |what: String| {
-        Err(BuildError::Refused(Refusal {
-            problem: format!("{} {what}, and the image is for linux/{wanted}", build.binary.display()),
-            remedy: format!("add --binary FILE, with the cofferdam binary for linux/{wanted}"),
-        }))
+        Err(BuildError::Refused(Refusal::new(
+            format!("{} {what}, and the image is for linux/{wanted}", build.binary.display()),
+            format!("add --binary FILE, with the cofferdam binary for linux/{wanted}"),
+        )))
     };
     match processor_of(header) {
         None => refuse("is no Linux program".to_owned()),

@@ -1,7 +1,7 @@
 //! What `sandbox doctor` tells of the engine and of the image, one finding for each thing that a run needs.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::io;
+use std::os::unix::net::UnixStream;
 
 use bollard::Docker;
 use bollard::models::SystemInfo;
@@ -12,27 +12,15 @@ use super::image::Image;
 use super::throwaway::{Question, ask};
 use super::{DockerBackend, image_binary, socket_trial, validate};
 use crate::backend::{Finding, Refusal, Status};
-use crate::container::Memory;
+use crate::container::{
+    AGENTS_DEADLINE, Bound, MOUNT_DEADLINE, MountTrial, agents_in, find_agents, mounts, scratch,
+    unknown_agents,
+};
 use crate::trial::trial;
-
-/// One of them takes seconds to start on a busy machine.
-const AGENTS_DEADLINE: Duration = Duration::from_secs(120);
-
-/// The agents, by the names of their findings, of their commands, and for people.
-const AGENTS: [(&str, &str, &str); 3] = [
-    ("claude_code", "claude", "Claude Code"),
-    ("codex", "codex", "Codex"),
-    ("opencode", "opencode", "OpenCode"),
-];
 
 /// An engine mounts for root alone, and an agent is who owns the files, unless that is root.
 const OVERLAY_REMEDY: &str =
     "run it as the user who owns the repository, or export COFFERDAM_HOME=/a/folder/on/ext4/xfs/or/btrfs";
-
-/// A line for each agent that is there: its command, where it is, and what it says of itself.
-const FIND_AGENTS: &str = "export HOME=/tmp; for name in claude codex opencode; do \
-     program=$(command -v \"$name\") || continue; \
-     printf '%s\\t%s\\t%s\\n' \"$name\" \"$program\" \"$(\"$name\" --version 2>/dev/null | head -n 1)\"; done";
 
 /// Whether an engine answers: the finding `engine`.
 pub async fn engine_finding(address: &Result<EngineAddress, Refusal>) -> Finding {
@@ -64,7 +52,7 @@ async fn answers(engine: &Engine, docker: &Docker) -> Finding {
 pub(super) async fn check(backend: &DockerBackend, node: &NodeId) -> Vec<Finding> {
     let engine = engine_finding(&backend.options.engine).await;
     let is_there = engine.status != Status::Missing;
-    let mut findings = vec![engine];
+    let mut findings = vec![engine, permission(&backend.options.engine)];
     if !is_there {
         findings.push(Finding::unknown("sandbox", "none could be tried without an engine"));
         return findings;
@@ -82,6 +70,25 @@ pub(super) async fn check(backend: &DockerBackend, node: &NodeId) -> Vec<Finding
     findings.extend([trial.sandbox(), trial.overlay(OVERLAY_REMEDY)]);
     findings.extend(agents);
     findings
+}
+
+/// Whether this user may talk to the engine.
+fn permission(address: &Result<EngineAddress, Refusal>) -> Finding {
+    let name = "engine_socket";
+    let Ok(EngineAddress::Unix(path)) = address else {
+        return Finding::unknown(name, "there is no socket to try");
+    };
+    match UnixStream::connect(path) {
+        Ok(_) => Finding::ok(name, format!("this user may use {}", path.display())),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Finding::missing(
+            name,
+            &Refusal::new(
+                format!("this user may not use {}", path.display()),
+                "sudo usermod -aG docker \"$USER\", and log in again",
+            ),
+        ),
+        Err(error) => Finding::unknown(name, format!("nobody answers at {}: {error}", path.display())),
+    }
 }
 
 /// Everything up to the trial, and the agents in the image. An error is the finding after which there is nothing more
@@ -103,6 +110,7 @@ async fn look(
     if !is_usable {
         return Ok(Vec::new());
     }
+    findings.push(try_mount(backend, &docker, policy, &image).await);
     findings.push(match socket_trial::try_socket(backend, &docker, &info, policy, &image).await {
         Ok(()) => Finding::ok("socket", "a container reaches the broker's socket: `sealed` works"),
         Err(refusal) => Finding::missing("socket", &refusal),
@@ -162,69 +170,38 @@ fn worker_binary(backend: &DockerBackend, image: &Image, checked: Result<(), Ref
     }
 }
 
+/// Whether a container sees what is mounted into it.
+async fn try_mount(backend: &DockerBackend, docker: &Docker, policy: &Policy, image: &Image) -> Finding {
+    let trial = match MountTrial::new(&backend.options.state) {
+        Ok(trial) => trial,
+        Err(error) => {
+            return Finding::unknown("mounts", format!("nothing could be put there to mount: {error}"));
+        }
+    };
+    let mut bounds = vec![trial.bound()];
+    bounds.extend(backend.mounted_binary(image).map(|binary| Bound::read_only(binary, inside::BINARY)));
+    let mut command = backend.worker_command(image);
+    command.truncate(1);
+    command.extend(MountTrial::arguments());
+    let (memories, deadline) = (Vec::new(), MOUNT_DEADLINE);
+    let question = Question { name: "mount", policy, image, command, bounds, memories, deadline };
+    let answer = ask(backend, docker, question).await;
+    mounts(answer.as_ref().map(|answer| (answer.code, answer.stdout.as_str())).map_err(String::as_str))
+}
+
 /// Which agents the image has. They are started as an agent would be, each with `--version`.
 async fn agents(backend: &DockerBackend, docker: &Docker, policy: &Policy, image: &Image) -> Vec<Finding> {
-    let tmp = Memory {
-        target: inside::TMP.into(),
-        options: format!("rw,exec,nosuid,nodev,size={},mode=1777", policy.limits.memory_bytes),
-    };
     let question = Question {
         name: "agents",
         policy,
         image,
-        command: ["/bin/sh", "-c", FIND_AGENTS].map(str::to_owned).into(),
+        command: find_agents().into(),
         bounds: Vec::new(),
-        memories: vec![tmp],
+        memories: vec![scratch(policy)],
         deadline: AGENTS_DEADLINE,
     };
     match ask(backend, docker, question).await {
         Ok(answer) => agents_in(&answer.stdout, policy),
-        Err(why) => {
-            let unknown = |(name, _, title)| {
-                Finding::unknown(name, format!("the image cannot be asked for {title}: {why}"))
-            };
-            AGENTS.map(unknown).into()
-        }
-    }
-}
-
-fn agents_in(output: &str, policy: &Policy) -> Vec<Finding> {
-    let said = |line| {
-        let (command, rest) = str::split_once(line, '\t')?;
-        Some((command, rest.split_once('\t')?))
-    };
-    let found: BTreeMap<&str, (&str, &str)> = output.lines().filter_map(said).collect();
-    let image = &policy.container.image;
-    let again = "cofferdam sandbox build-image";
-    let finding = |(name, command, title)| match found.get(command) {
-        Some((program, version)) if version.contains(|c: char| c.is_ascii_digit()) => {
-            Finding::ok(name, format!("{title}: {} ({program} in the image)", version.trim()))
-        }
-        Some((program, _)) => {
-            let detail = format!("{title}: {program} in {image} does not start");
-            Finding::new(name, Status::Weak, &detail, again)
-        }
-        None => Finding::new(name, Status::Weak, &format!("{image} has no {title}"), again),
-    };
-    AGENTS.map(finding).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn agents_of_an_image_are_found_missing_or_broken() {
-        let output = "claude\t/usr/local/bin/claude\t2.1.197 (Claude Code)\n\
-                      codex\t/usr/local/bin/codex\tKilled\nnoise\n";
-        let found = agents_in(output, &Policy::default());
-        let status: Vec<(&str, Status)> = found.iter().map(|one| (one.name, one.status)).collect();
-        assert_eq!(
-            status,
-            [("claude_code", Status::Ok), ("codex", Status::Weak), ("opencode", Status::Weak)]
-        );
-        assert!(found[0].detail.contains("2.1.197"), "{found:?}");
-        assert!(found[1].detail.contains("does not start"), "{found:?}");
-        assert!(found[2].detail.contains("has no OpenCode"), "{found:?}");
+        Err(why) => unknown_agents(&why),
     }
 }

@@ -156,7 +156,7 @@ fn refused(spec: &SandboxSpec, step: &str, error: &bollard::errors::Error) -> Cr
     let message = format!("the engine could not {step}: {}", message_of(error));
     if is_missing(error) {
         let remedy = format!("docker image inspect {}", spec.policy.container.image);
-        return CreateError::Refused(crate::backend::Refusal { problem: message, remedy });
+        return CreateError::Refused(crate::backend::Refusal::new(message, remedy));
     }
     CreateError::Failed { id: spec.id.clone(), message }
 }

@@ -12,7 +12,7 @@ use cofferdam_core::{EngineAddress, with_causes};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::OnceCell;
 
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 
 /// Longer than any single answer takes: pulling is never asked for, and streams have no end of their own.
 const TIMEOUT_SECONDS: u64 = 120;
@@ -35,12 +35,13 @@ impl Engine {
             EngineAddress::Unix(path) => return Ok(Self::at(path)),
             EngineAddress::Tcp(target) => target,
         };
-        Err(Refusal {
-            problem: format!(
+        Err(Refusal::new(
+            format!(
                 "the engine at {target} is not on this machine: it could not show the workspace or the broker's socket"
             ),
-            remedy: "export DOCKER_HOST=unix:///var/run/docker.sock, or use --mode native".to_owned(),
-        })
+            "export DOCKER_HOST=unix:///var/run/docker.sock, or use --mode native",
+        )
+        .about(RefusalKind::DaemonUnavailable))
     }
 
     /// The engine behind this socket.
@@ -58,15 +59,16 @@ impl Engine {
         let path = self.socket.display();
         match UnixStream::connect(&self.socket) {
             Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Refusal {
-                problem: format!("the Docker engine at {path} may not be used by this user"),
-                remedy: "sudo usermod -aG docker \"$USER\", and log in again".to_owned(),
-            }),
-            Err(error) => Err(Refusal {
-                problem: format!("no Docker engine answers at {path}: {error}"),
-                remedy: "sudo systemctl start docker, or export DOCKER_HOST=unix:///path/of/its.sock"
-                    .to_owned(),
-            }),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Refusal::new(
+                format!("the Docker engine at {path} may not be used by this user"),
+                "sudo usermod -aG docker \"$USER\", and log in again",
+            )
+            .about(RefusalKind::DaemonForbidden)),
+            Err(error) => Err(Refusal::new(
+                format!("no Docker engine answers at {path}: {error}"),
+                "sudo systemctl start docker, or export DOCKER_HOST=unix:///path/of/its.sock",
+            )
+            .about(RefusalKind::DaemonUnavailable)),
         }
     }
 
@@ -80,9 +82,9 @@ impl Engine {
                 answered.map_err(|_| format!("nothing within {} s", ANSWER_DEADLINE.as_secs()))??;
             Docker::connect_with_unix(&path, TIMEOUT_SECONDS, &version).map_err(|error| with_causes(&error))
         };
-        let client = self.client.get_or_try_init(settle).await.map_err(|why| Refusal {
-            problem: format!("the Docker engine at {path} does not answer: {why}"),
-            remedy: "docker version".to_owned(),
+        let client = self.client.get_or_try_init(settle).await.map_err(|why| {
+            Refusal::new(format!("the Docker engine at {path} does not answer: {why}"), "docker version")
+                .about(RefusalKind::DaemonUnavailable)
         })?;
         Ok(client.clone())
     }

@@ -3,8 +3,8 @@
 use bollard::Docker;
 use cofferdam_core::{ImageReference, Policy};
 
-use super::engine::{is_missing, message_of};
-use crate::backend::Refusal;
+use super::engine::{is_answer, is_missing, message_of};
+use crate::backend::{Refusal, RefusalKind};
 
 /// What of an image matters to a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,10 +31,15 @@ impl Image {
             if is_missing(&error) {
                 return missing(name);
             }
-            Refusal {
-                problem: format!("the engine cannot use the image {name}: {}", message_of(&error)),
-                remedy: format!("docker image inspect {name}"),
-            }
+            Refusal::new(
+                format!("the engine cannot use the image {name}: {}", message_of(&error)),
+                format!("docker image inspect {name}"),
+            )
+            .about(if is_answer(&error) {
+                RefusalKind::ImageInvalid
+            } else {
+                RefusalKind::DaemonUnavailable
+            })
         })?;
         let config = found.config.unwrap_or_default();
         Ok(Self {
@@ -54,5 +59,5 @@ fn missing(name: &ImageReference) -> Refusal {
     } else {
         format!("docker pull {name}, or cofferdam sandbox build-image --tag {name}")
     };
-    Refusal { problem: format!("the engine has no image {name}"), remedy }
+    Refusal::new(format!("the engine has no image {name}"), remedy).about(RefusalKind::ImageMissing)
 }

@@ -10,7 +10,7 @@ use cofferdam_core::Policy;
 use super::DockerBackend;
 use super::image::Image;
 use super::throwaway::{Question, ask};
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 
 /// Where an image that `cofferdam sandbox build-image` made has our binary.
 pub(super) const IN_IMAGE: &str = "/usr/local/bin/cofferdam";
@@ -79,8 +79,8 @@ pub(super) async fn check(
 
 fn refusal(policy: &Policy, image: &Image, why: &str) -> Refusal {
     let name = &policy.container.image;
-    Refusal {
-        problem: format!(
+    Refusal::new(
+        format!(
             "the image {name} is for {}/{}, where this {}/{} binary cannot run, and its own {IN_IMAGE} cannot be \
              used: it must be version {VERSION}, and {why}",
             image.os,
@@ -88,11 +88,12 @@ fn refusal(policy: &Policy, image: &Image, why: &str) -> Refusal {
             std::env::consts::OS,
             architecture()
         ),
-        remedy: format!(
+        format!(
             "cofferdam sandbox build-image --tag {name} --binary FILE, with the {VERSION} binary for {}/{}",
             image.os, image.architecture
         ),
-    }
+    )
+    .about(RefusalKind::ImageInvalid)
 }
 
 /// `cofferdam 1.2.3` on the first line.

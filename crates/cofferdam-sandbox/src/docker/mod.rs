@@ -36,11 +36,11 @@ use cofferdam_core::{
 };
 
 use crate::backend::{
-    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
-    ToolFolder, ToolOutput,
+    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, RefusalKind, Sandbox, SandboxSpec,
+    Shown, Tool, ToolFolder, ToolOutput,
 };
-pub use crate::container::try_socket_main;
 use crate::container::{self, Identity};
+pub use crate::container::{try_mount_main, try_socket_main};
 use crate::folder::{Folder, Record};
 use crate::native;
 pub(crate) use body::HOST_NAME;
@@ -99,7 +99,19 @@ impl DockerBackend {
     }
 
     async fn connect(&self) -> Result<Docker, Refusal> {
-        self.engine()?.connect().await
+        let engine = self.engine()?;
+        engine.connect().await.map_err(|refusal| {
+            let is_gone = refusal.kind == RefusalKind::DaemonUnavailable && !engine.path().exists();
+            if is_gone && !self.has_programs() { refusal.about(RefusalKind::RuntimeMissing) } else { refusal }
+        })
+    }
+
+    /// Whether anything of an engine is installed: one that was stopped leaves no socket either.
+    fn has_programs(&self) -> bool {
+        let usual = ["/usr/bin", "/usr/sbin", "/usr/local/bin"].map(PathBuf::from);
+        let folders = self.options.caller.path.iter().chain(&usual).filter(|folder| folder.is_absolute());
+        let named = |folder: &PathBuf| ["docker", "dockerd", "podman"].map(|name| folder.join(name));
+        folders.flat_map(named).any(|path| path.is_file())
     }
 
     fn sandboxes(&self) -> PathBuf {

@@ -6,14 +6,14 @@ use cofferdam_core::{Network, Policy};
 
 use super::engine::{is_missing, message_of};
 use super::{DockerBackend, image_binary, known_engine, socket_trial};
-use crate::backend::Refusal;
+use crate::backend::{Refusal, RefusalKind};
 use crate::container::check_mounts;
 
 /// Refuses what the engine cannot hold.
 pub(super) async fn validate(backend: &DockerBackend, policy: &Policy) -> Result<(), Refusal> {
     let engine = backend.engine()?;
     check_mounts(policy, [engine.path()].into_iter())?;
-    let docker = engine.connect().await?;
+    let docker = backend.connect().await?;
     let state = &backend.options.state;
     let suits = |info: &SystemInfo| {
         check_users(info).and_then(|()| check_limits(info)).and_then(|()| check_runtime(info, policy))
@@ -39,9 +39,9 @@ pub(super) async fn validate(backend: &DockerBackend, policy: &Policy) -> Result
 
 /// What the engine says that it can do.
 pub(super) async fn ask_info(docker: &Docker) -> Result<SystemInfo, Refusal> {
-    docker.info().await.map_err(|error| Refusal {
-        problem: format!("the engine does not say what it can do: {}", message_of(&error)),
-        remedy: "docker info".to_owned(),
+    docker.info().await.map_err(|error| {
+        Refusal::new(format!("the engine does not say what it can do: {}", message_of(&error)), "docker info")
+            .about(RefusalKind::DaemonUnavailable)
     })
 }
 
@@ -58,10 +58,10 @@ pub(super) fn check_users(info: &SystemInfo) -> Result<(), Refusal> {
     } else {
         return Ok(());
     };
-    Err(Refusal {
-        problem: format!("this engine cannot run the agent as the owner of its workspace: {why}"),
-        remedy: "use --mode native, or an engine of the system".to_owned(),
-    })
+    Err(Refusal::new(
+        format!("this engine cannot run the agent as the owner of its workspace: {why}"),
+        "use --mode native, or an engine of the system",
+    ))
 }
 
 pub(super) fn check_limits(info: &SystemInfo) -> Result<(), Refusal> {
@@ -75,11 +75,10 @@ pub(super) fn check_limits(info: &SystemInfo) -> Result<(), Refusal> {
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Refusal {
-        problem: format!("this engine cannot limit {}", missing.join(" and ")),
-        remedy: "docker info lists what is missing; boot with cgroup_enable=memory, or use --mode native"
-            .to_owned(),
-    })
+    Err(Refusal::new(
+        format!("this engine cannot limit {}", missing.join(" and ")),
+        "docker info lists what is missing; boot with cgroup_enable=memory, or use --mode native",
+    ))
 }
 
 pub(super) fn check_runtime(info: &SystemInfo, policy: &Policy) -> Result<(), Refusal> {
@@ -90,10 +89,10 @@ pub(super) fn check_runtime(info: &SystemInfo, policy: &Policy) -> Result<(), Re
         return Ok(());
     }
     known.sort_unstable();
-    Err(Refusal {
-        problem: format!("the engine has no runtime {wanted}; it has {}", known.join(", ")),
-        remedy: "set sandbox.docker.runtime to one of them".to_owned(),
-    })
+    Err(Refusal::new(
+        format!("the engine has no runtime {wanted}; it has {}", known.join(", ")),
+        "set sandbox.docker.runtime to one of them",
+    ))
 }
 
 async fn check_network(docker: &Docker, policy: &Policy) -> Result<(), Refusal> {
@@ -101,10 +100,8 @@ async fn check_network(docker: &Docker, policy: &Policy) -> Result<(), Refusal> 
         return Ok(());
     }
     let name = policy.container.network.on_docker();
-    let refuse = |problem: String| Refusal {
-        problem,
-        remedy: "docker network ls; then set SANDBOX_DOCKER_NETWORK".to_owned(),
-    };
+    let refuse =
+        |problem: String| Refusal::new(problem, "docker network ls; then set SANDBOX_DOCKER_NETWORK");
     match docker.inspect_network(name, None).await {
         Ok(found) if found.driver.as_deref() == Some("host") => {
             Err(refuse(format!("the network {name} is the host's own: it has no wall")))

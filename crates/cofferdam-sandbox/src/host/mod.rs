@@ -60,16 +60,16 @@ impl Backend for HostBackend {
 
     async fn validate(&self, policy: &Policy) -> Result<(), Refusal> {
         if policy.network != Network::Open {
-            return Err(Refusal {
-                problem: format!("the mode `host` cannot keep an agent to network `{}`", policy.network),
-                remedy: "use --mode native, or say --network open".to_owned(),
-            });
+            return Err(Refusal::new(
+                format!("the mode `host` cannot keep an agent to network `{}`", policy.network),
+                "use --mode native, or say --network open",
+            ));
         }
         if !policy.mounts.is_empty() {
-            return Err(Refusal {
-                problem: "the mode `host` has no mounts: the agent sees everything".to_owned(),
-                remedy: "use --mode native, or leave --mount out".to_owned(),
-            });
+            return Err(Refusal::new(
+                "the mode `host` has no mounts: the agent sees everything",
+                "use --mode native, or leave --mount out",
+            ));
         }
         Ok(())
     }

@@ -149,10 +149,10 @@ impl Backend for NativeBackend {
         }
         for mount in &policy.mounts {
             if !mount.path.exists() {
-                return Err(Refusal {
-                    problem: format!("there is nothing to mount at {}", mount.path.display()),
-                    remedy: "give --mount a path that exists".to_owned(),
-                });
+                return Err(Refusal::new(
+                    format!("there is nothing to mount at {}", mount.path.display()),
+                    "give --mount a path that exists",
+                ));
             }
         }
         Ok(())

@@ -13,34 +13,32 @@ pub(super) fn missing_kernel_features() -> Vec<Refusal> {
     let number = |path: &str| fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
     let root = rustix::process::geteuid().is_root();
     if number("/proc/sys/user/max_user_namespaces") == Some(0) {
-        missing.push(Refusal {
-            problem: "user namespaces are switched off on this machine (user.max_user_namespaces is 0)"
-                .to_owned(),
-            remedy: "sudo sysctl user.max_user_namespaces=15000".to_owned(),
-        });
+        missing.push(Refusal::new(
+            "user namespaces are switched off on this machine (user.max_user_namespaces is 0)",
+            "sudo sysctl user.max_user_namespaces=15000",
+        ));
     }
     if !root && number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0) {
-        missing.push(Refusal {
-            problem: "user namespaces are closed to ordinary users on this machine".to_owned(),
-            remedy: "sudo sysctl kernel.unprivileged_userns_clone=1".to_owned(),
-        });
+        missing.push(Refusal::new(
+            "user namespaces are closed to ordinary users on this machine",
+            "sudo sysctl kernel.unprivileged_userns_clone=1",
+        ));
     }
     if cofferdam_walls::landlock_abi() == 0 {
-        missing.push(Refusal {
-            problem: "this kernel has no Landlock".to_owned(),
-            remedy: "boot a kernel of 5.13 or later with `landlock` in its `lsm=` parameter".to_owned(),
-        });
+        missing.push(Refusal::new(
+            "this kernel has no Landlock",
+            "boot a kernel of 5.13 or later with `landlock` in its `lsm=` parameter",
+        ));
     }
     missing
 }
 
 /// Nobody holds the limits, and the policy asks for somebody.
 pub(super) fn no_limits(why: &str) -> Refusal {
-    Refusal {
-        problem: format!("memory, processor and process limits cannot be held here: {why}"),
-        remedy: "run as root, in a systemd user session, or delegate a cgroup with cpu, memory and pids"
-            .to_owned(),
-    }
+    Refusal::new(
+        format!("memory, processor and process limits cannot be held here: {why}"),
+        "run as root, in a systemd user session, or delegate a cgroup with cpu, memory and pids",
+    )
 }
 
 /// What a launch that failed means to the caller.
@@ -51,10 +49,10 @@ pub(crate) fn explain(id: &SandboxId, error: &LaunchError) -> CreateError {
     }
     if error.step == CREATE_NAMESPACES && (denied || matches!(error.errno, Some(libc::ENOSPC | libc::EUSERS)))
     {
-        return CreateError::Refused(Refusal {
-            problem: format!("this machine does not let us make namespaces ({})", error.message),
-            remedy: namespace_remedy(),
-        });
+        return CreateError::Refused(Refusal::new(
+            format!("this machine does not let us make namespaces ({})", error.message),
+            namespace_remedy(),
+        ));
     }
     // An owner that cannot be shifted, a layer on a network file system, an upper layer on an overlay.
     let unsupported =
@@ -67,10 +65,10 @@ pub(crate) fn explain(id: &SandboxId, error: &LaunchError) -> CreateError {
             || error.step.starts_with("detach")
             || error.step.starts_with("make the root"))
     {
-        return CreateError::Refused(Refusal {
-            problem: format!("this machine does not let a sandbox {} ({})", error.step, error.message),
-            remedy: mount_remedy(),
-        });
+        return CreateError::Refused(Refusal::new(
+            format!("this machine does not let a sandbox {} ({})", error.step, error.message),
+            mount_remedy(),
+        ));
     }
     CreateError::Failed { id: id.clone(), message: format!("could not {}: {}", error.step, error.message) }
 }

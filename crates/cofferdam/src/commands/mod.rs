@@ -1,8 +1,11 @@
 //! One file per command.
 
+pub(crate) mod agents;
+pub(crate) mod auth;
 pub(crate) mod completions;
 pub(crate) mod dead_letter;
 pub(crate) mod demo;
+pub(crate) mod init;
 pub(crate) mod message;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -23,6 +26,9 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Runs(command) => runs::run(command, caller).await,
         Command::DeadLetter(command) => dead_letter::run(command, caller).await,
         Command::Sandbox(command) => sandbox::run(command, caller).await,
+        Command::Init(args) => init::run(&args, caller).await,
+        Command::Agents(command) => agents::run(&command, caller),
+        Command::Auth(command) => auth::run(command, caller).await,
         Command::Settings(command) => settings::run(&command),
         Command::Trust(args) => trust::run(&args, caller),
         Command::Demo(args) => demo::run(&args, caller).await,

@@ -24,7 +24,7 @@ pub(crate) use self::env::env_name;
 pub(crate) use self::progress::Watcher;
 pub(crate) use self::report::{summary, to_json};
 use self::request::repository_from;
-pub(crate) use self::request::{Accepted, max_attempts, request_from};
+pub(crate) use self::request::{Accepted, max_attempts, policy_of, request_from};
 pub(crate) use self::tally::Tally;
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;

@@ -16,7 +16,7 @@ pub(crate) use self::environment::docker;
 pub(crate) use self::files::{LocalFile, local_file};
 pub(crate) use self::prices::prices;
 pub(crate) use self::trust::TrustRecord;
-pub(crate) use self::write::set_mode;
+pub(crate) use self::write::{change, set_mode};
 use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use cofferdam_core::Mode;
+use cofferdam_core::{Mode, SettingsError};
 use cofferdam_runner::Home;
 use rustix::fs::{FlockOperation, flock};
 
@@ -14,11 +14,21 @@ use crate::failure::Failure;
 
 /// Sets `sandbox.mode` in the settings of the state folder.
 pub(crate) fn set_mode(home: &Home, mode: Mode) -> Result<(), Failure> {
+    change(home, |text| cofferdam_core::set_mode(text, mode))
+}
+
+/// Changes the settings of the state folder. What cannot be read is not written over.
+pub(crate) fn change(
+    home: &Home,
+    edit: impl FnOnce(&str) -> Result<String, SettingsError>,
+) -> Result<(), Failure> {
     let path = home.root().join("settings.json");
     let _lock = lock(home, "settings.lock")?;
     let text = files::global_text(&path)?.unwrap_or_default();
-    let changed =
-        cofferdam_core::set_mode(&text, mode).map_err(|error| cannot_be_used(&path, &error.to_string()))?;
+    let changed = edit(&text).map_err(|error| cannot_be_used(&path, &error.to_string()))?;
+    if changed == text {
+        return Ok(());
+    }
     // Some keep their settings elsewhere and link to them; the link stays.
     let target = path.canonicalize().unwrap_or(path);
     let mode = target.metadata().map_or(0o600, |found| found.permissions().mode() & 0o777);

@@ -88,6 +88,20 @@ pub(crate) fn request_from(
     Ok(Accepted { request, apply_to, notices, mode_by: choice.mode.by })
 }
 
+/// The policy of runs of an agent, in its own mode or in another, and who chose the mode.
+pub(crate) fn policy_of(
+    agent: &str,
+    mode: Option<Mode>,
+    caller: &Caller,
+    settings: &Effective,
+) -> Result<(Policy, String), UsageError> {
+    let (agent, mode) = (Some(agent.to_owned()), mode.map(|mode| mode.to_string()));
+    let args = RunArgs { agent, mode, ..RunArgs::default() };
+    let choice = choice::choose(&args, settings)?;
+    let policy = policy_from(&args, caller, &choice, &settings.settings, true, &mut Vec::new())?;
+    Ok((policy, choice.mode.by))
+}
+
 fn argv_from(command: &[OsString]) -> Result<Vec<String>, UsageError> {
     let hint = "type `cofferdam run \"make the tests pass\"`, or a program: `cofferdam run -- make test`";
     let argv: Option<Vec<String>> = command.iter().map(|arg| arg.to_str().map(str::to_owned)).collect();

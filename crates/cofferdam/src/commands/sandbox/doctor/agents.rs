@@ -8,6 +8,7 @@ use cofferdam_sandbox::{Finding, Status};
 
 use crate::caller::Caller;
 use crate::failure::Failure;
+use crate::known_agents::repository_around;
 
 /// Every CLI that we know, found as a run from the current folder would find it. Their versions are asked
 /// for at the same time: one of them needs a second.
@@ -27,7 +28,7 @@ pub(super) async fn agents(caller: &Caller) -> Result<Vec<Finding>, Failure> {
 async fn agent(cli: Cli, caller: &Caller, scratch: &Path) -> Finding {
     let path: Vec<PathBuf> =
         caller.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
-    let (home, repository) = (caller.home(), repository(&caller.current_folder));
+    let (home, repository) = (caller.home(), repository_around(&caller.current_folder));
     let search = Search { path: &path, home: home.as_deref(), exclude: repository.as_deref() };
     let name = cli.provider();
     let weak = |detail: String, remedy: &str| Finding::new(name, Status::Weak, &detail, remedy);
@@ -47,10 +48,4 @@ async fn agent(cli: Cli, caller: &Caller, scratch: &Path) -> Finding {
             weak(with_causes(&error), &again)
         }
     }
-}
-
-/// The repository that a run from here would work on, as git would find it.
-fn repository(current: &Path) -> Option<PathBuf> {
-    let current = current.canonicalize().ok()?;
-    current.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
 }

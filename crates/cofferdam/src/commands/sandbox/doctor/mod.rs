@@ -2,6 +2,7 @@
 //! type. Its exit code says whether a run would start, which it finds out by trying.
 
 mod agents;
+mod configured;
 mod machine;
 mod models;
 mod report;
@@ -47,6 +48,7 @@ pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, 
     };
     let prompt = Cli::ALL.into_iter().filter(is_usable).collect();
     findings.extend(models.findings);
+    findings.extend(configured::configured(caller));
     if mode == Mode::Native {
         findings.push(containers(caller).await);
     }

@@ -126,4 +126,13 @@ mod tests {
             assert!(report.to_text().ends_with("cofferdam run PROMPT   would NOT start\n"));
         }
     }
+
+    #[test]
+    fn every_finding_and_every_answer_is_in_the_documentation() {
+        let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/troubleshooting.md"));
+        let words = cofferdam_runner::auth::AuthWord::ALL.map(|word| word.as_str());
+        for name in cofferdam_sandbox::FINDINGS.iter().chain(&words) {
+            assert!(page.contains(&format!("\n| `{name}` | ")), "{name}");
+        }
+    }
 }

@@ -1,0 +1,116 @@
+//! Codex: `codex login status`, which asks nobody, and then a trivial prompt: neither a login nor a key is known to be
+//! good before a model has answered.
+
+use serde_json::Value;
+
+use super::{Answer, Asked, senseless};
+use crate::auth::PROMPT;
+use crate::auth::status::AuthWord;
+use crate::auth::verdict::Verdict;
+use crate::installation::Cli;
+
+/// What it is told without a login: where a key from the environment is good.
+const PUBLIC_URL: &str = "https://api.openai.com/v1";
+
+pub(super) async fn check(asked: &Asked<'_>) -> Result<Verdict, Verdict> {
+    let status = asked.ask(["login", "status"].map(str::to_owned).into(), &[]).await?;
+    let provider = match (status.code, asked.var("OPENAI_API_KEY")) {
+        (Some(0), _) => None,
+        (_, Some(_)) => {
+            Some(provider(&asked.var("OPENAI_BASE_URL").unwrap_or_else(|| PUBLIC_URL.to_owned())))
+        }
+        // Its own answer, without a word that could be mistaken.
+        (Some(1), None) => {
+            let message = "codex is not logged in; type: codex login; or: export OPENAI_API_KEY=…";
+            return Ok(Verdict::late(AuthWord::AuthRequired, message));
+        }
+        (code, None) => return Ok(senseless(Cli::Codex, code)),
+    };
+    asked.ask(arguments(asked, provider.as_deref()), &[]).await.map(|answer| judge(&answer))
+}
+
+fn arguments(asked: &Asked<'_>, provider: Option<&str>) -> Vec<String> {
+    let mut arguments = vec!["exec", "--json", "--ephemeral", "--skip-git-repo-check", "-s", "read-only"];
+    for feature in ["plugins", "apps", "unbounded_connection_retries"] {
+        arguments.extend(["--disable", feature]);
+    }
+    for setting in ["analytics.enabled=false", "check_for_update_on_startup=false"] {
+        arguments.extend(["-c", setting]);
+    }
+    if let Some(provider) = provider {
+        arguments.extend(["-c", "model_provider=\"cofferdam\"", "-c", provider]);
+    }
+    if let Some(model) = &asked.check.model {
+        arguments.extend(["-m", model]);
+    }
+    arguments.push(PROMPT);
+    arguments.into_iter().map(str::to_owned).collect()
+}
+
+/// A provider that takes the key from the environment, which the built-in one does not.
+fn provider(base_url: &str) -> String {
+    let url = base_url.trim_end_matches('/');
+    let url = if url.ends_with("/v1") { url.to_owned() } else { format!("{url}/v1") };
+    format!(
+        "model_providers.cofferdam={{name=\"cofferdam\",base_url={url:?},env_key=\"OPENAI_API_KEY\",\
+         wire_api=\"responses\",request_max_retries=0,stream_max_retries=0}}"
+    )
+}
+
+fn judge(answer: &Answer) -> Verdict {
+    let lines: Vec<Value> = answer.stdout.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let of =
+        |name: &str| lines.iter().rev().find(|line| line.get("type").and_then(Value::as_str) == Some(name));
+    if let Some(failed) = of("turn.failed") {
+        let said = failed.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+        return match refused_status(said) {
+            Some(status) => {
+                let message =
+                    format!("the model's server refused the key or login ({status}); type: codex login");
+                Verdict::late(AuthWord::AuthRequired, message)
+            }
+            None => Verdict::late(AuthWord::Unknown, format!("codex says: {said}")),
+        };
+    }
+    match of("turn.completed") {
+        Some(_) if answer.code == Some(0) => Verdict::late(AuthWord::Ok, "the model answered `codex exec`"),
+        Some(_) | None => senseless(Cli::Codex, answer.code),
+    }
+}
+
+/// The status that Codex names in its error, if it is one of a refused key: `unexpected status 401 Unauthorized: …`.
+fn refused_status(said: &str) -> Option<&'static str> {
+    let after = said.split("status ").nth(1)?;
+    ["401", "403"].into_iter().find(|status| after.starts_with(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_completed_turn_with_status_0_is_an_answer() {
+        let word = |code, lines: &[&str]| {
+            judge(&Answer { code: Some(code), stdout: lines.iter().map(|&line| line.to_owned()).collect() })
+                .word
+        };
+        let (begun, done) = (r#"{"type":"turn.started"}"#, r#"{"type":"turn.completed","usage":{}}"#);
+        assert_eq!(word(0, &[begun, done]), AuthWord::Ok);
+        assert_eq!(word(1, &[begun, done]), AuthWord::Unknown);
+        assert_eq!(word(0, &[begun]), AuthWord::Unknown);
+        let failed = |said: &str| format!(r#"{{"type":"turn.failed","error":{{"message":"{said}"}}}}"#);
+        let refused = failed("unexpected status 401 Unauthorized: bad key");
+        assert_eq!(word(1, &[begun, &refused]), AuthWord::AuthRequired);
+        assert_eq!(word(0, &[begun, &refused, done]), AuthWord::AuthRequired);
+        let broken = failed("unexpected status 500 Internal: 401");
+        assert_eq!(word(1, &[&broken]), AuthWord::Unknown);
+        assert_eq!(word(0, &["OK", "{}", ""]), AuthWord::Unknown);
+    }
+
+    #[test]
+    fn the_address_has_its_version_once() {
+        for address in ["http://a/v1", "http://a/v1/", "http://a"] {
+            assert!(provider(address).contains("base_url=\"http://a/v1\""), "{address}");
+        }
+    }
+}

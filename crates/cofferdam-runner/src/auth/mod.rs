@@ -1,0 +1,85 @@
+//! Whether an agent could work now: is its CLI there, does what its sandbox needs answer, and does its model take the
+//! key or the login? All of it is found out by trying, and a try costs a model call, so answers are kept for a minute.
+//!
+//! In a sandbox (`sandbox.rs`) a trivial prompt takes the way of every run. On the host (`host/`) each CLI is asked as
+//! its owner would ask it, with its own login, in an empty folder.
+
+mod cache;
+mod host;
+mod one_run;
+mod sandbox;
+mod status;
+mod verdict;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cofferdam_core::{Policy, iso_time};
+
+pub use cache::AuthCache;
+pub use status::{AuthStatus, AuthWord, ExecutionEnvironment};
+
+use crate::installation::{Cli, Search};
+use crate::node::{Node, now_ms};
+use verdict::Verdict;
+
+/// How long a CLI on the host has.
+pub const HOST_DEADLINE: Duration = Duration::from_secs(15);
+/// How long it has in a sandbox, with all that this needs.
+pub const SANDBOX_DEADLINE: Duration = Duration::from_secs(20);
+
+/// What agents are asked: as little as can be.
+const PROMPT: &str = "Reply with the word OK and nothing else. Use no tools.";
+
+/// What is to be found out.
+#[derive(Debug, Clone)]
+pub struct AuthCheck {
+    /// What the caller calls the agent.
+    pub agent: String,
+    /// Its CLI.
+    pub cli: Cli,
+    /// Its model, as the CLI names it.
+    pub model: Option<String>,
+    /// The policy of its runs. Its mode says where it is tried.
+    pub policy: Policy,
+    /// A repository that may not supply the CLI.
+    pub exclude: Option<PathBuf>,
+}
+
+impl AuthCheck {
+    /// Tries it. This never takes longer than its deadline and the moment that it takes to end what hangs.
+    pub async fn run(&self, node: &Node) -> AuthStatus {
+        let verdict = match ExecutionEnvironment::of(self.policy.mode) {
+            ExecutionEnvironment::Host => host::check(node, self).await,
+            ExecutionEnvironment::Sandbox => sandbox::check(node, self).await,
+        };
+        self.status(verdict)
+    }
+
+    /// What is said without a try, if something is known to be wrong.
+    #[must_use]
+    pub fn refused(&self, word: AuthWord, message: &str) -> AuthStatus {
+        self.status(Verdict::early(word, message))
+    }
+
+    fn status(&self, verdict: Verdict) -> AuthStatus {
+        AuthStatus {
+            agent: self.agent.clone(),
+            available: verdict.is_available(),
+            authenticated: verdict.word == AuthWord::Ok,
+            checked_at: iso_time(now_ms()),
+            execution_environment: ExecutionEnvironment::of(self.policy.mode),
+            mode: self.policy.mode,
+            status: verdict.word,
+            message: verdict.message,
+        }
+    }
+
+    fn search<'a>(&'a self, node: &'a Node) -> Search<'a> {
+        Search {
+            path: &node.caller.path,
+            home: node.caller.home.as_deref(),
+            exclude: self.exclude.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! One run for a check. It takes the straight line of every run, so that what is found out is true of them; its record
+//! is removed when it has ended.
+
+use std::time::Duration;
+
+use cofferdam_core::{
+    AgentSetup, Event, Outcome, Policy, RetryPolicy, RunId, RunRequest, Source, WorkspaceKind, with_causes,
+};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::attached::{Cancel, run_attached};
+use crate::dead_letters;
+use crate::node::{Node, now_ms};
+
+/// How long a run that was told to end may take to do so. An engine that hangs is not waited for any longer: what it
+/// leaves dies with this process, and is removed by the next sweep.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+/// No check has more events than this.
+const MOST_EVENTS: u32 = 2_000;
+
+/// What came of a run.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// How it ended; `None` if its time was up.
+    pub(super) outcome: Option<Outcome>,
+    /// What happened, as it was recorded.
+    pub(super) events: Vec<Event>,
+}
+
+/// Runs an agent in an empty folder until it ends or the deadline has come. An error says why nothing is known.
+pub(super) async fn one_run(
+    node: &Node,
+    agent: AgentSetup,
+    policy: Policy,
+    deadline: Instant,
+) -> Result<Seen, String> {
+    let run = new_run()?;
+    let request = RunRequest {
+        id: run.clone(),
+        source: Source::Empty,
+        agent,
+        policy,
+        retry: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() },
+        workspace: WorkspaceKind::Overlay,
+        conversation: None,
+        claimable_by: Some(node.id.clone()),
+        replay_of: None,
+    };
+    let (tell, cancel) = watch::channel(Cancel::No);
+    let mut nobody = |_| {};
+    let mut running = Box::pin(run_attached(node, request, &mut nobody, cancel));
+    let ended = tokio::select! {
+        ended = &mut running => Some(ended),
+        () = tokio::time::sleep_until(deadline) => None,
+    };
+    let outcome = match ended {
+        Some(ended) => {
+            let report = ended.map_err(|error| with_causes(&error))?;
+            Some(report.outcome).filter(|outcome| !matches!(outcome, Outcome::TimedOut { .. }))
+        }
+        None => {
+            let _ = tell.send(Cancel::Now);
+            let _ = tokio::time::timeout(LAST_WORDS, &mut running).await;
+            None
+        }
+    };
+    drop(running);
+    let events = node.store.events_after(&run, 0, MOST_EVENTS).await.map_err(|error| with_causes(&error))?;
+    forget(node, &run).await;
+    Ok(Seen { outcome, events })
+}
+
+/// Removes the record of a check, which is nobody's work. One that has not ended is told of as every other run is.
+async fn forget(node: &Node, run: &RunId) {
+    if let Err(error) = dead_letters::remove(node, run).await {
+        tracing::warn!(run.id = %run, error = %with_causes(&error), "the dead letter of a check stays");
+    }
+    match node.store.remove_run(run).await {
+        Ok(()) => {
+            let _ = cofferdam_sandbox::remove_tree(&node.home.runs().join(run.as_str()));
+        }
+        Err(error) => {
+            tracing::warn!(run.id = %run, error = %with_causes(&error), "the record of a check stays");
+        }
+    }
+}
+
+fn new_run() -> Result<RunId, String> {
+    let mut random = [0; 16];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| format!("the kernel gave no random bytes: {error}"))?;
+    Ok(RunId::new(now_ms(), u128::from_ne_bytes(random)))
+}

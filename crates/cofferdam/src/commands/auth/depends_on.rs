@@ -1,0 +1,81 @@
+//! Everything that the answer of a check depends on. If any of it changes, the answer of a minute ago is no answer.
+
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use cofferdam_core::Provider;
+use cofferdam_runner::auth::AuthCheck;
+
+use crate::caller::Caller;
+use crate::secrets::login_places;
+
+/// Variables that name programs, engines and folders, and beginnings of those that hold keys and addresses.
+const NAMES: [&str; 6] =
+    ["PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_DATA_HOME", "XDG_CONFIG_HOME"];
+const BEGINNINGS: [&str; 5] = ["ANTHROPIC_", "OPENAI_", "CLAUDE_", "CODEX_", "OPENCODE_"];
+
+/// As bytes, in an order that does not change. Keys are among them: they are hashed, and nothing else.
+pub(super) fn depends_on(check: &AuthCheck, caller: &Caller) -> Vec<Vec<u8>> {
+    let policy = &check.policy;
+    let mut parts: Vec<Vec<u8>> = [
+        check.agent.clone(),
+        check.cli.provider().to_owned(),
+        format!("{:?}", check.model),
+        policy.mode.to_string(),
+        format!("{:?}", policy.network),
+        format!("{:?}", policy.container),
+        format!("{:?}", check.exclude),
+    ]
+    .map(String::into_bytes)
+    .into();
+    for (name, value) in &caller.env {
+        let text = name.to_string_lossy();
+        if NAMES.contains(&&*text) || BEGINNINGS.iter().any(|beginning| text.starts_with(beginning)) {
+            parts.push([name.as_bytes(), b"=", value.as_bytes()].concat());
+        }
+    }
+    let places = login_places(caller);
+    let files = Provider::ALL.into_iter().flat_map(|cli| places.files(cli));
+    parts.extend(files.map(|path| file_state(path).into_bytes()));
+    parts
+}
+
+/// Which file it is and when it was changed. What is in it is not read.
+fn file_state(path: &Path) -> String {
+    let found = path.metadata().ok();
+    found.map_or_else(String::new, |found| {
+        format!("{} {} {} {} {}", found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::Policy;
+    use cofferdam_runner::installation::Cli;
+
+    use super::*;
+
+    #[test]
+    fn a_key_a_login_and_an_image_make_another_question() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_str().unwrap();
+        let ask = |variables: &[(&str, &str)], policy: Policy| {
+            let all = [variables, &[("HOME", home)]].concat();
+            let env = all.into_iter().map(|(name, value)| (name.into(), value.into()));
+            let caller = Caller { env: env.collect(), current_folder: "/".into() };
+            let (agent, cli) = ("coder".to_owned(), Cli::ClaudeCode);
+            let check = AuthCheck { agent, cli, model: None, policy, exclude: None };
+            depends_on(&check, &caller)
+        };
+        let plain = ask(&[], Policy::default());
+        assert_eq!(ask(&[("EDITOR", "vi")], Policy::default()), plain);
+        assert_ne!(ask(&[("ANTHROPIC_API_KEY", "k")], Policy::default()), plain);
+        let mut other = Policy::default();
+        other.container.image = "other:1".parse().unwrap();
+        assert_ne!(ask(&[], other), plain);
+        std::fs::create_dir(folder.path().join(".claude")).unwrap();
+        std::fs::write(folder.path().join(".claude/.credentials.json"), "{}").unwrap();
+        assert_ne!(ask(&[], Policy::default()), plain);
+    }
+}

@@ -1,0 +1,112 @@
+//! The agents that a person can name: those of the settings, and the CLIs themselves.
+
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::{AgentSettings, AgentSetup, Effective, Mode, PromptSetup, Provider};
+use cofferdam_runner::installation::Cli;
+
+use crate::caller::Caller;
+use crate::commands::run::policy_of;
+use crate::failure::UsageError;
+
+/// An agent that can be named.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownAgent {
+    /// What it is called.
+    pub(crate) name: String,
+    /// Its CLI.
+    pub(crate) cli: Cli,
+    /// What the settings say of it; `None` for a CLI itself.
+    pub(crate) settings: Option<AgentSettings>,
+    /// Where its runs are.
+    pub(crate) mode: Mode,
+    /// Who says so.
+    pub(crate) mode_origin: String,
+}
+
+/// All of them: those of the settings first, then the CLIs whose names are not taken.
+pub(crate) fn known_agents(caller: &Caller, settings: &Effective) -> Result<Vec<KnownAgent>, UsageError> {
+    let agents = &settings.settings.agents;
+    let set =
+        agents.iter().map(|(name, agent)| (name.to_string(), cli_of(agent.provider), Some(agent.clone())));
+    let own = Cli::ALL.into_iter().filter(|cli| !agents.contains_key(cli.provider()));
+    let own = own.map(|cli| (cli.provider().to_owned(), cli, None));
+    let known = |(name, cli, settings_of_it): (String, Cli, Option<AgentSettings>)| {
+        let (policy, mode_origin) = policy_of(&name, None, caller, settings)?;
+        Ok(KnownAgent { name, cli, settings: settings_of_it, mode: policy.mode, mode_origin })
+    };
+    set.chain(own).map(known).collect()
+}
+
+/// The agent of this name. A CLI is known by its command too.
+pub(crate) fn named(agents: &[KnownAgent], name: &str) -> Result<KnownAgent, UsageError> {
+    let exact = agents.iter().find(|agent| agent.name == name);
+    let by_command = || agents.iter().find(|agent| agent.settings.is_none() && agent.cli.command() == name);
+    exact.or_else(by_command).cloned().ok_or_else(|| {
+        let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        UsageError::new(format!("there is no agent `{name}`"), format!("type one of: {}", names.join(", ")))
+    })
+}
+
+impl KnownAgent {
+    /// What a run of it asks for.
+    pub(crate) fn setup(&self, prompt: String) -> AgentSetup {
+        let model = self.model().map(str::to_owned);
+        let setup = PromptSetup { prompt, model, system_prompt: None, max_turns: None };
+        match self.cli {
+            Cli::ClaudeCode => AgentSetup::ClaudeCode(setup),
+            Cli::Codex => AgentSetup::Codex(setup),
+            Cli::OpenCode => AgentSetup::OpenCode(setup),
+        }
+    }
+
+    /// Its model, as the CLI names it.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.settings.as_ref()?.model.as_deref()
+    }
+}
+
+/// The repository around a folder, as git would find it: it may not supply an agent's CLI.
+pub(crate) fn repository_around(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
+}
+
+/// A CLI itself, without settings.
+pub(crate) fn plain(provider: Provider) -> KnownAgent {
+    let (name, cli) = (provider.as_str().to_owned(), cli_of(provider));
+    KnownAgent { name, cli, settings: None, mode: Mode::Native, mode_origin: "the default".to_owned() }
+}
+
+/// The CLI of a provider.
+pub(crate) fn cli_of(provider: Provider) -> Cli {
+    match provider {
+        Provider::ClaudeCode => Cli::ClaudeCode,
+        Provider::Codex => Cli::Codex,
+        Provider::OpenCode => Cli::OpenCode,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::{Origin, read_layer};
+
+    use super::*;
+
+    #[test]
+    fn agents_of_the_settings_come_first_and_take_names() {
+        let text = r#"{"agents": {"coder": {"provider": "anthropic", "sandbox_mode": "docker"},
+                                  "codex": {"provider": "opencode"}}}"#;
+        let settings = Effective::default().under(&read_layer(text, &Origin::Global("/g".into())).unwrap());
+        let caller = Caller { env: [].into(), current_folder: "/".into() };
+        let agents = known_agents(&caller, &settings).unwrap();
+        let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        assert_eq!(names, ["coder", "codex", "claude_code", "opencode"]);
+        let coder = named(&agents, "coder").unwrap();
+        assert_eq!((coder.mode, coder.mode_origin.as_str()), (Mode::Docker, "the agent's sandbox_mode"));
+        assert_eq!(named(&agents, "codex").unwrap().cli, Cli::OpenCode);
+        assert_eq!(named(&agents, "claude").unwrap().name, "claude_code");
+        let error = named(&agents, "cdr").unwrap_err();
+        assert!(error.to_string().contains("`cdr`"), "{error}");
+    }
+}

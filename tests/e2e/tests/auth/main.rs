@@ -1,0 +1,6 @@
+//! `cofferdam auth status`: every answer that there is, produced for real.
+
+mod host;
+mod kept;
+mod sandbox;
+mod stage;
