@@ -60,7 +60,11 @@ pub fn read_layer(text: &str, origin: &Origin) -> Result<Layer, SettingsError> {
     let mut track = serde_path_to_error::Track::new();
     let read = Settings::deserialize(serde_path_to_error::Deserializer::new(&mut json, &mut track));
     match read {
-        Ok(_) => Ok(Layer::of(&tree, origin)),
+        Ok(settings) => {
+            let meant = serde_json::to_value(settings).expect("settings are plain values");
+            check_lists(text, &located, &meant, &KeyPath::default())?;
+            Ok(Layer::of(&tree, origin))
+        }
         Err(error) => Err(explain(text, &located, &track.path(), &error)),
     }
 }
@@ -113,6 +117,21 @@ fn check(text: &str, value: &Located, path: &KeyPath) -> Result<(), SettingsErro
     }
 }
 
+/// A list in the place of an object would be taken for its values in the order in which we happen to have them.
+fn check_lists(text: &str, value: &Located, meant: &Value, path: &KeyPath) -> Result<(), SettingsError> {
+    match &value.shape {
+        Shape::Object(members) => members.iter().try_for_each(|member| {
+            let meant = meant.get(&member.key).unwrap_or(&Value::Null);
+            check_lists(text, &member.value, meant, &path.with(&member.key))
+        }),
+        Shape::Array(_) if !meant.is_array() => {
+            let problem = "this is a list; type an object { … }";
+            Err(SettingsError::at(text, value.span.start, path.clone(), problem))
+        }
+        Shape::Array(_) | Shape::Null | Shape::Other => Ok(()),
+    }
+}
+
 /// Where it went wrong, and what was meant.
 fn explain(
     text: &str,
@@ -122,6 +141,7 @@ fn explain(
 ) -> SettingsError {
     let mut path = KeyPath::default();
     let mut value = root;
+    let mut key_at = None;
     let schema = schema();
     let mut known = &schema;
     for segment in way.iter() {
@@ -133,23 +153,25 @@ fn explain(
                     return unknown(text, member, path, known);
                 };
                 known = next;
+                key_at = Some(member);
                 value = &member.value;
             }
             Segment::Seq { index } => {
                 let Shape::Array(elements) = &value.shape else { break };
                 let Some(element) = elements.get(*index) else { break };
                 known = &known["items"];
+                key_at = None;
                 value = element;
             }
             Segment::Enum { .. } | Segment::Unknown => break,
         }
     }
     let problem = without_place(error);
-    // A name that is wrong is told by its text alone: the way ends at the object that holds it.
-    if let Shape::Object(members) = &value.shape
-        && let Some(named) = members.iter().find(|member| problem.starts_with(&format!("`{}`", member.key)))
+    // A name that is wrong is told by its text alone, and it is the key.
+    if let (Shape::Object(_), Some(member)) = (&value.shape, key_at)
+        && problem.starts_with(&format!("`{}` ", printable(&member.key)))
     {
-        return SettingsError::at(text, named.at, path.with(&named.key), problem);
+        return SettingsError::at(text, member.at, path, problem);
     }
     let problem = match known["enum"].as_array() {
         Some(choices) if !problem.contains("; type ") => {

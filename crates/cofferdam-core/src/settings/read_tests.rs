@@ -111,6 +111,7 @@ fn the_settings_of_other_tools_load_as_they_are() {
 
 #[test]
 fn an_error_says_where_and_what_was_meant() {
+    let mut wrong = Vec::new();
     for (text, said) in [
         (
             "{\n  \"sandbox\": {\n    \"docker\": { \"memry\": \"2g\" }\n  }\n}",
@@ -139,6 +140,12 @@ fn an_error_says_where_and_what_was_meant() {
         ),
         ("{\"agents\": {\"a\": {}}}", "line 1, column 18: agents.a: there is no `provider`"),
         ("{\"sandbox\": []}", "line 1, column 13: sandbox: this is a list; type an object"),
+        ("{\"sandbox\": [\"host\", 600, 3]}", "line 1, column 13: sandbox: this is a list; type an object"),
+        (
+            "{\"agents\": {\"a\": [\"x\", \"codex\"]}}",
+            "line 1, column 18: agents.a: this is a list; type an object",
+        ),
+        ("{\"roles\": {\"worker\": []}}", "line 1, column 22: roles.worker: this is a list; type an object"),
         ("{\"sandbox\": {\"network\": null}}", "line 1, column 25: sandbox.network: `null` is no value here"),
         ("{\n  \"sandbox\": {},\n}", "line 3, column 1: this is not JSON: trailing comma"),
         ("{\"a\": 1", "line 1, column 7: this is not JSON: EOF while parsing an object"),
@@ -150,9 +157,12 @@ fn an_error_says_where_and_what_was_meant() {
             "line 2, column 1: egress.sets.\"ä\": `a.example` names no port",
         ),
     ] {
-        let error = read(text).unwrap_err();
-        assert!(error.starts_with(said), "{text}: {error}");
+        let error = read(text).expect_err(text);
+        if !error.starts_with(said) {
+            wrong.push(format!("{text}: {error}"));
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

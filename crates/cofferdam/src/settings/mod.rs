@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::{repository, sanitize, terminal};
 
 /// Keys that are named in the warning; the rest is counted.
-const MOST_KEYS: usize = 12;
+const MOST_KEYS: usize = 32;
 
 /// What holds, and what came of the repository's own file.
 #[derive(Debug)]
@@ -106,6 +106,8 @@ impl Loaded {
 impl Local {
     fn warning(&self) -> Option<String> {
         let mut keys: Vec<String> = self.refused.iter().map(|refused| refused.path.to_string()).collect();
+        // Names that a file makes up must not push out those that matter.
+        keys.sort_by_key(|key| !key.starts_with("sandbox.") || key.starts_with("sandbox.policies."));
         if keys.is_empty() {
             return None;
         }

@@ -81,3 +81,37 @@ fn without_an_agent_it_says_how_to_get_one() {
     assert_refused(&run(&[]), "no agent is installed", "npm install -g @anthropic-ai/claude-code");
     assert_refused(&run(Cli::Claude.flags()), "claude", "npm install -g @anthropic-ai/claude-code");
 }
+
+#[test]
+fn an_agent_of_the_settings_brings_its_model_and_its_words() {
+    let Some(agents) = Agents::find() else { return };
+    let stage = Stage::new(&agents, [Answer::text("Nothing to do.")]);
+    let settings = serde_json::json!({
+        "sandbox": {"env_allowlist": ["ANTHROPIC_API_KEY"], "policies": {"brisk": {"timeout_seconds": 120}}},
+        "agents": {
+            "coder": {
+                "name": "Coder", "provider": "anthropic", "model": "claude-e2e-1", "policy": "brisk",
+                "system_prompt": "words of the agent"
+            }
+        },
+        "roles": {"tester": {"agent": "coder", "append_system_prompt": "words of the role"}}
+    });
+    fs::create_dir_all(stage.fixture.state()).expect("a new folder");
+    fs::write(stage.fixture.state().join("settings.json"), settings.to_string()).expect("a new file");
+    let finished =
+        Finished::of(keyless(&stage.fixture, &["run", "--json", "--role", "tester", "look around"]));
+    assert_eq!((finished.code, &*finished.outcome()), (Some(0), "succeeded"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("not passed on by env_allowlist: ANTHROPIC_API_KEY"),
+        "{}",
+        finished.stderr
+    );
+    let called = stage.model.requests();
+    let call =
+        called.iter().find(|request| request.body["model"] == "claude-e2e-1").expect("a call of the model");
+    let system = call.body["system"].to_string();
+    assert!(system.contains("words of the agent") && system.contains("words of the role"), "{system}");
+    stage.assert_the_model_had_the_key();
+    let unknown = Finished::of(keyless(&stage.fixture, &["run", "--agent", "coddr", "look around"]));
+    assert_refused(&unknown, "--agent `coddr` is not an agent", "`--agent coder`");
+}
