@@ -8,7 +8,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{DeadLetter, ErrorClass, NodeId, Outcome, REDACTED, Redactor, RunId, with_causes};
+use cofferdam_core::{
+    DeadLetter, ErrorClass, NodeId, Outcome, REDACTED, Redactor, RunId, iso_time, with_causes,
+};
 use cofferdam_store::{Claimed, failpoint};
 use serde_json::{Value, json};
 
@@ -96,7 +98,7 @@ pub(crate) fn letter_of(
     }
     redactor.value(&mut payload);
     DeadLetter {
-        failed_at: DeadLetter::time(now_ms),
+        failed_at: iso_time(now_ms),
         error_class: class,
         error_message: redactor.text(&message_of(outcome)).into_owned(),
         attempt: claimed.attempt.number,

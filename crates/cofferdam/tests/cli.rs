@@ -61,6 +61,10 @@ fn help_names_every_command() {
       runs         Look at runs, cancel and remove them
       dead-letter  Look at runs that failed for good, and replay them
       sandbox      Look at what this machine can enforce, and build the image of containers
+      init         Set up: find agents, keys, logins and sandboxes, ask a few questions, and write the
+                   settings
+      agents       List and show the agents that can be named
+      auth         Find out whether agents are logged in
       settings     Look at what can be set
       trust        Let a repository's .cofferdam/settings.json take effect, as it is now
       demo         Show on a sample repository what a sealed run holds

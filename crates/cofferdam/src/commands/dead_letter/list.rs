@@ -76,7 +76,7 @@ pub(super) mod tests {
         KeptLetter {
             run: RunId::new(0, 7),
             letter: DeadLetter {
-                failed_at: DeadLetter::time(1_709_210_096_007),
+                failed_at: cofferdam_core::iso_time(1_709_210_096_007),
                 error_class: ErrorClass::Overloaded,
                 error_message: "the model's server\nfailed \x1b[2J(529)".to_owned(),
                 attempt: 3,
