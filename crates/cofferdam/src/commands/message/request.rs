@@ -28,9 +28,9 @@ pub(crate) fn request_from(
 ) -> Result<Accepted, Failure> {
     let (agent, set) = find(&args.agent, &settings.settings)?;
     let path = folder_of(&agent, set, caller)?;
+    workspace::check_direct(&path, home.root(), caller.home().as_deref()).map_err(refused)?;
     let folder = Chosen { source: Source::Local { path: path.clone() }, local: Some(path.clone()) };
     let accepted = run::request_from(&flags(args), id, caller, folder, settings, secrets)?;
-    workspace::check_direct(&path, home.root(), caller.home().as_deref()).map_err(refused)?;
     workspace::check_target(&accepted.request.policy, &path).map_err(refused)?;
     let session = if args.new_session { SessionStart::New } else { SessionStart::Continue };
     let request = RunRequest {
