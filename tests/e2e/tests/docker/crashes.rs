@@ -135,7 +135,9 @@ fn goes_on_after(failpoint: &str) {
 
 #[test]
 fn every_failpoint_of_the_runner_is_armed_by_a_test() {
-    for failpoint in cofferdam_runner::FAILPOINTS {
+    // A run that ends well leaves no letter; `dead_letters.rs` arms this one.
+    let elsewhere = "runner.dead_letter";
+    for failpoint in cofferdam_runner::FAILPOINTS.iter().filter(|name| **name != elsewhere) {
         assert!(ARMED.contains(failpoint), "{failpoint} is armed nowhere");
     }
 }
