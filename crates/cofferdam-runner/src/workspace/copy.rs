@@ -46,7 +46,8 @@ impl<'a, 'b> Copier<'a, 'b> {
             self.make_folders(to, &folder)?;
             for name in open.list().map_err(read)? {
                 let path = folder.join(&name);
-                if folder.as_os_str().is_empty() && skip.iter().any(|skipped| name == *skipped) {
+                let is_skipped = folder.as_os_str().is_empty() && skip.iter().any(|skipped| name == *skipped);
+                if is_skipped || is_example(&path) {
                     continue;
                 }
                 let Some(stat) = open.stat(&name).map_err(read)? else { continue };
@@ -196,6 +197,33 @@ fn make_link(link: &[u8], target: &Path, stat: &Stat) -> io::Result<()> {
     Ok(rustix::fs::utimensat(CWD, target, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
+/// The examples of hooks that git puts into every repository. Git never runs them, and in a small repository they are
+/// most of what would be copied.
+fn is_example(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "sample")
+        && path.parent().is_some_and(|folder| folder.ends_with(".git/hooks"))
+}
+
 fn is_in_git(path: &Path) -> bool {
     path.iter().any(|name| name == ".git")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn examples_of_hooks_are_told_from_hooks_and_from_files() {
+        assert!(is_example(Path::new(".git/hooks/pre-commit.sample")));
+        assert!(is_example(Path::new("nested/.git/hooks/update.sample")));
+        for path in [
+            ".git/hooks/pre-commit",
+            "hooks/a.sample",
+            ".git/a.sample",
+            ".git/hooks/own/a.sample",
+            "a.sample",
+        ] {
+            assert!(!is_example(Path::new(path)), "{path}");
+        }
+    }
 }
