@@ -21,23 +21,8 @@ use crate::raw_path::escape;
 /// Each cover is a mount.
 const MOST_COVERS: usize = 1_000;
 
-/// Folders of the system's. An agent that owned one would own the machine.
-const SYSTEM: [&str; 14] = [
-    "/bin",
-    "/boot",
-    "/dev",
-    "/etc",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/nix",
-    "/proc",
-    "/run/systemd",
-    "/sbin",
-    "/sys",
-    "/usr/bin",
-];
+/// Folders of the system's, besides those of its root. An agent that owned one would own the machine.
+const SYSTEM: [&str; 4] = ["/run/systemd", "/usr/bin", "/usr/lib", "/usr/sbin"];
 
 /// Folders in a home that hold keys, or programs that are started at the next login.
 const PRIVATE: [&str; 14] = [
@@ -85,7 +70,8 @@ pub fn check_direct(path: &Path, state: &Path, home: Option<&Path>) -> Result<()
     if path.components().count() < 3 {
         return refuse("it holds more than one agent's work");
     }
-    match SYSTEM.iter().find(|system| path.starts_with(system) || Path::new(system).starts_with(path)) {
+    let mut system = target::OF_THE_SYSTEM.iter().chain(&SYSTEM);
+    match system.find(|system| path.starts_with(system) || Path::new(system).starts_with(path)) {
         Some(system) => refuse(&format!("{system} belongs to the system")),
         None => Ok(()),
     }

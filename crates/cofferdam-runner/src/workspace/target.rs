@@ -5,26 +5,14 @@ use std::path::{Path, PathBuf};
 use cofferdam_core::{PathMappingMode, Policy, inside};
 use cofferdam_sandbox::Refusal;
 
-/// Folders of the system's and of ours: a workspace in one of them would hide what programs need, or be hidden.
-const TAKEN: [&str; 17] = [
-    inside::HOME,
-    inside::RUN,
-    inside::WORKSPACE,
-    "/bin",
-    "/boot",
-    "/dev",
-    "/etc",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/nix",
-    "/proc",
-    "/sbin",
-    "/snap",
-    "/sys",
-    "/usr",
+/// Folders of the system's.
+pub(super) const OF_THE_SYSTEM: [&str; 13] = [
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/proc", "/sbin",
+    "/snap", "/sys",
 ];
+
+/// Besides those: a workspace in one of them would hide what programs need, or be hidden.
+const TAKEN: [&str; 4] = [inside::HOME, inside::RUN, inside::WORKSPACE, "/usr"];
 
 /// Where the workspace that is at `path` on the host is inside.
 pub(super) fn of(policy: &Policy, path: &Path) -> PathBuf {
@@ -43,7 +31,7 @@ pub fn check_target(policy: &Policy, path: &Path) -> Result<(), Refusal> {
         return Ok(());
     }
     let taken = |taken: &&&str| path.starts_with(taken) || Path::new(taken).starts_with(path);
-    let problem = match TAKEN.iter().find(taken) {
+    let problem = match OF_THE_SYSTEM.iter().chain(&TAKEN).find(taken) {
         Some(taken) => {
             format!("{} cannot be the same path inside: {taken} is the sandbox's own", path.display())
         }
