@@ -12,7 +12,7 @@ use super::{AppleBackend, socket_trial, validate};
 use crate::backend::{Finding, Refusal};
 use crate::container::{
     AGENTS_DEADLINE, Bound, MOUNT_DEADLINE, Memory, MountTrial, SocketTrial, agents_in, find_agents, mounts,
-    scratch, unknown_agents,
+    scratch, socket, unknown_agents,
 };
 use crate::trial::trial;
 
@@ -28,17 +28,14 @@ pub(super) async fn check(backend: &AppleBackend, node: &NodeId) -> Vec<Finding>
         ..Policy::default()
     };
     let mut findings = Vec::new();
-    let agents = match look(backend, &policy, &mut findings).await {
-        Ok(agents) => agents,
-        Err(finding) => {
-            findings.push(finding);
-            findings.push(Finding::unknown("sandbox", "none could be tried"));
-            return findings;
+    match look(backend, &policy, &mut findings).await {
+        Ok(agents) => {
+            let trial = trial(backend, &backend.options.state, node, policy.container).await;
+            findings.extend([trial.sandbox(), trial.overlay(OVERLAY_REMEDY)]);
+            findings.extend(agents);
         }
-    };
-    let trial = trial(backend, &backend.options.state, node, policy.container.clone()).await;
-    findings.extend([trial.sandbox(), trial.overlay(OVERLAY_REMEDY)]);
-    findings.extend(agents);
+        Err(finding) => findings.extend([finding, Finding::unknown("sandbox", "none could be tried")]),
+    }
     findings
 }
 
@@ -62,10 +59,7 @@ async fn look(
     findings.push(Finding::ok("image", policy.container.image.to_string()));
     let asked = Asked { backend, runtime: &runtime, abilities: &abilities, policy, image: &image };
     findings.push(asked.mount().await);
-    findings.push(match socket_trial::try_socket(backend, &runtime, &abilities, policy, &image).await {
-        Ok(()) => Finding::ok("socket", "a container reaches the broker's socket: `sealed` works"),
-        Err(refusal) => Finding::missing("socket", &refusal),
-    });
+    findings.push(socket(socket_trial::try_socket(backend, &runtime, &abilities, policy, &image).await));
     Ok(asked.agents().await)
 }
 

@@ -14,7 +14,7 @@ pub(crate) use mount_trial::{MountTrial, mounts};
 pub(crate) use seal::outside;
 pub use socket_trial::try_socket_main;
 pub(crate) use socket_trial::{
-    DEADLINE as SOCKET_DEADLINE, DEADLINE as MOUNT_DEADLINE, Known, SocketTrial, file_name_of,
+    DEADLINE as SOCKET_DEADLINE, DEADLINE as MOUNT_DEADLINE, Known, SocketTrial, file_name_of, socket,
     unreachable_socket,
 };
 

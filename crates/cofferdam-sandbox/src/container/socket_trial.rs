@@ -17,7 +17,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
 
 use super::{Bound, Identity};
-use crate::backend::Refusal;
+use crate::backend::{Finding, Refusal};
 use crate::remove::remove_tree;
 use crate::trials;
 
@@ -125,6 +125,14 @@ pub(crate) fn file_name_of(parts: &[&str]) -> String {
         text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect()
     };
     parts.iter().map(plain).collect::<Vec<_>>().join("_")
+}
+
+/// The finding `socket`.
+pub(crate) fn socket(tried: Result<(), Refusal>) -> Finding {
+    match tried {
+        Ok(()) => Finding::ok("socket", "a container reaches the broker's socket: `sealed` works"),
+        Err(refusal) => Finding::missing("socket", &refusal),
+    }
 }
 
 /// Why such a container cannot be sealed.

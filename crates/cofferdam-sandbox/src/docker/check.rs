@@ -13,7 +13,7 @@ use super::throwaway::{Question, ask};
 use super::{DockerBackend, image_binary, socket_trial, validate};
 use crate::backend::{Finding, Refusal, Status};
 use crate::container::{
-    AGENTS_DEADLINE, Bound, MOUNT_DEADLINE, MountTrial, agents_in, find_agents, mounts, scratch,
+    AGENTS_DEADLINE, Bound, MOUNT_DEADLINE, MountTrial, agents_in, find_agents, mounts, scratch, socket,
     unknown_agents,
 };
 use crate::trial::trial;
@@ -58,17 +58,14 @@ pub(super) async fn check(backend: &DockerBackend, node: &NodeId) -> Vec<Finding
         return findings;
     }
     let policy = Policy { mode: Mode::Docker, container: backend.container.clone(), ..Policy::default() };
-    let agents = match look(backend, &policy, &mut findings).await {
-        Ok(agents) => agents,
-        Err(finding) => {
-            findings.push(finding);
-            findings.push(Finding::unknown("sandbox", "none could be tried"));
-            return findings;
+    match look(backend, &policy, &mut findings).await {
+        Ok(agents) => {
+            let trial = trial(backend, &backend.options.state, node, policy.container).await;
+            findings.extend([trial.sandbox(), trial.overlay(OVERLAY_REMEDY)]);
+            findings.extend(agents);
         }
-    };
-    let trial = trial(backend, &backend.options.state, node, policy.container.clone()).await;
-    findings.extend([trial.sandbox(), trial.overlay(OVERLAY_REMEDY)]);
-    findings.extend(agents);
+        Err(finding) => findings.extend([finding, Finding::unknown("sandbox", "none could be tried")]),
+    }
     findings
 }
 
@@ -111,10 +108,7 @@ async fn look(
         return Ok(Vec::new());
     }
     findings.push(try_mount(backend, &docker, policy, &image).await);
-    findings.push(match socket_trial::try_socket(backend, &docker, &info, policy, &image).await {
-        Ok(()) => Finding::ok("socket", "a container reaches the broker's socket: `sealed` works"),
-        Err(refusal) => Finding::missing("socket", &refusal),
-    });
+    findings.push(socket(socket_trial::try_socket(backend, &docker, &info, policy, &image).await));
     Ok(agents(backend, &docker, policy, &image).await)
 }
 
