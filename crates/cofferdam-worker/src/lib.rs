@@ -25,6 +25,7 @@ mod links;
 mod merge;
 mod orphaned;
 mod output;
+mod preparation;
 mod probe;
 mod reaper;
 mod relay;

@@ -7,21 +7,21 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use cofferdam_agent::{Adapter, Command, Context, ModelRoute, for_setup};
+use cofferdam_agent::{Adapter, Command, Context};
 use cofferdam_core::{
     AgentEnd, AgentReport, EventType, Job, KeptSession, ToWorker, WorkerExited, worker_line,
 };
-use rustix::process::{Signal, getuid};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::agent_process::{AgentProcess, end_of};
 use crate::ending::kill_once;
-use crate::environment;
 use crate::gateway;
 use crate::home_files;
 use crate::input::Input;
 use crate::links;
 use crate::output::LineWriter;
+use crate::preparation::{context, prepare};
 use crate::probe;
 use crate::reaper::Reaper;
 use crate::relay::Allowance;
@@ -368,35 +368,6 @@ impl Session {
             Input::Orphaned => Err(io::Error::other("nobody watches over the worker any more")),
             input => Ok(Some(input)),
         }
-    }
-}
-
-/// The adapter, and how its CLI is started.
-fn prepare(job: &Job, context: &Context<'_>) -> (Box<dyn Adapter + Send>, Command) {
-    let adapter = for_setup(&job.agent);
-    let mut command = adapter.command(context);
-    if let (Some(setup), Some(route)) = (&job.gateway, &context.model_route) {
-        let mut env = environment::of_gateway(job, setup, route.gateway_url);
-        env.append(&mut command.env);
-        command.env = env;
-    }
-    (adapter, command)
-}
-
-fn context<'a>(job: &'a Job, gateway_url: Option<&'a str>) -> Context<'a> {
-    let route = job.gateway.as_ref().zip(gateway_url).map(|(setup, gateway_url)| ModelRoute {
-        gateway_url,
-        placeholder: &setup.placeholder,
-        vendor: setup.vendor,
-        login: &setup.login,
-    });
-    Context {
-        program: &job.program,
-        model_route: route,
-        working_directory: &job.working_directory,
-        attempt: &job.attempt,
-        is_root: getuid().is_root(),
-        session: job.session.as_ref(),
     }
 }
 
