@@ -89,6 +89,19 @@ id!(
     /// Names one process that claims runs.
     NodeId, "node", "node_"
 );
+id!(
+    /// Names one state folder: what is told of processes by their locks, and of sandboxes by their folders, holds for
+    /// nodes of the same place only.
+    PlaceId, "place", "plc_"
+);
+id!(
+    /// Names one registered repository.
+    ProjectId, "project", "prj_"
+);
+id!(
+    /// Names one API key. It is not the key.
+    KeyId, "key", "key_"
+);
 
 /// Names the sealed place of one attempt.
 ///

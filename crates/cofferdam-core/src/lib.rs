@@ -7,6 +7,7 @@
 //! This crate does no I/O, starts no task and never reads the clock or a random source: times and
 //! random bits are arguments. That is what makes every decision here testable by value.
 
+mod access;
 mod causes;
 mod conclude;
 mod dead_letter;
@@ -20,7 +21,9 @@ mod loopback;
 mod mask;
 mod message;
 mod outcome;
+mod placement;
 mod policy;
+mod project;
 mod protocol;
 mod quantity;
 mod redact;
@@ -32,6 +35,7 @@ mod settings;
 mod value;
 mod walls;
 
+pub use access::{Scope, Scopes};
 pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
 pub use dead_letter::DeadLetter;
@@ -41,17 +45,19 @@ pub use egress::{
 };
 pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};
-pub use ids::{AttemptRef, IdError, NodeId, RunId, SandboxId};
+pub use ids::{AttemptRef, IdError, KeyId, NodeId, PlaceId, ProjectId, RunId, SandboxId};
 pub use image::{ImageReference, ImageReferenceError};
 pub use iso_time::iso_time;
 pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
+pub use placement::{Lane, Placement, Priority};
 pub use policy::{
     ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, PathMappingMode, Policy,
     UnknownMode, UnknownNetwork, WORKER_PIDS, gateway, inside,
 };
+pub use project::{Project, ProjectName};
 pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, KeptSession, LineError, Login, MAX_EVENT_TEXT, ToWorker,
     WorkerExited, worker_line,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::egress::Vendor;
 use crate::ids::{NodeId, RunId};
 use crate::outcome::Outcome;
+use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::repo_url::RepoUrl;
 use crate::retry::RetryPolicy;
@@ -161,6 +162,9 @@ pub struct RunRequest {
     pub policy: Policy,
     /// How often and when it is tried again.
     pub retry: RetryPolicy,
+    /// Where it stands in the queue, and who may take it.
+    #[serde(default, skip_serializing_if = "Placement::is_default")]
+    pub placement: Placement,
     /// Set for `cofferdam run`: this process alone may claim the run, since its terminal is where the
     /// run belongs.
     pub claimable_by: Option<NodeId>,

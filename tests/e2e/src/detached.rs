@@ -61,6 +61,7 @@ impl Queue {
             conversation: None,
             claimable_by: None,
             replay_of: None,
+            placement: cofferdam_core::Placement::default(),
         };
         change(&mut request);
         let accepted = self.runtime.block_on(self.store.enqueue(&request, None, now_ms()));

@@ -10,9 +10,11 @@ use super::AgentName;
 use crate::value::ValueError;
 
 /// A kind of work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Changes the code.
+    #[default]
     Worker,
     /// Tests it.
     Tester,
@@ -48,6 +50,9 @@ pub struct RoleSettings {
 }
 
 impl Role {
+    /// Every role.
+    pub const ALL: [Self; 3] = [Self::Worker, Self::Tester, Self::Docser];
+
     /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -75,15 +80,9 @@ impl FromStr for Role {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        [Self::Worker, Self::Tester, Self::Docser].into_iter().find(|role| role.as_str() == text).ok_or_else(
-            || {
-                ValueError::new(
-                    text,
-                    "is not a role",
-                    "type `--role worker`, `--role tester` or `--role docser`",
-                )
-            },
-        )
+        Self::ALL.into_iter().find(|role| role.as_str() == text).ok_or_else(|| {
+            ValueError::new(text, "is not a role", "type `--role worker`, `--role tester` or `--role docser`")
+        })
     }
 }
 

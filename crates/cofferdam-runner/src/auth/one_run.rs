@@ -46,6 +46,7 @@ pub(super) async fn one_run(
         conversation: None,
         claimable_by: Some(node.id.clone()),
         replay_of: None,
+        placement: cofferdam_core::Placement::default(),
     };
     let (tell, cancel) = watch::channel(Cancel::No);
     let mut nobody = |_| {};

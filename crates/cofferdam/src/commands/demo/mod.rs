@@ -104,6 +104,7 @@ fn request(outside: &Outside) -> Result<RunRequest, Failure> {
         conversation: None,
         claimable_by: None,
         replay_of: None,
+        placement: cofferdam_core::Placement::default(),
     })
 }
 

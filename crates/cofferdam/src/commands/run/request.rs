@@ -84,6 +84,7 @@ pub(crate) fn request_from(
         // Set by the process that claims the run, when it has its own name.
         claimable_by: None,
         replay_of: None,
+        placement: cofferdam_core::Placement::default(),
     };
     Ok(Accepted { request, apply_to, notices, mode_by: choice.mode.by })
 }

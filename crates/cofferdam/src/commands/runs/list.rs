@@ -73,6 +73,7 @@ mod tests {
             conversation: None,
             claimable_by: None,
             replay_of: None,
+            placement: cofferdam_core::Placement::default(),
         };
         let run = RunRecord {
             request,

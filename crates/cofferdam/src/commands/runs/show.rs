@@ -133,6 +133,7 @@ mod tests {
                 conversation: None,
                 claimable_by: None,
                 replay_of: None,
+                placement: cofferdam_core::Placement::default(),
             },
             state: RunState::Failed,
             created_at_ms: 1_000,

@@ -1,0 +1,114 @@
+//! What the holder of an API key may do.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::value::ValueError;
+
+/// One thing that a key opens. The scopes are apart: `system` alone reads nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// See runs, events, diffs, projects.
+    Read,
+    /// Make, steer, cancel and retry runs, within what the operator allows.
+    Run,
+    /// Everything that reaches beyond a sealed sandbox: `host`, `open`, environment, mounts, paths; and keys.
+    System,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Run, Self::System];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Run => "run",
+            Self::System => "system",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Scope {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let found = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
+        found.ok_or_else(|| ValueError::new(text, "is not a scope", "type `read`, `run` or `system`"))
+    }
+}
+
+/// What a key opens.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Scopes(BTreeSet<Scope>);
+
+impl Scopes {
+    /// Every scope.
+    #[must_use]
+    pub fn all() -> Self {
+        Scope::ALL.into_iter().collect()
+    }
+
+    /// Whether the key opens this.
+    #[must_use]
+    pub fn allow(&self, scope: Scope) -> bool {
+        self.0.contains(&scope)
+    }
+
+    /// Each scope, once.
+    pub fn iter(&self) -> impl Iterator<Item = Scope> {
+        self.0.iter().copied()
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<T: IntoIterator<Item = Scope>>(scopes: T) -> Self {
+        Self(scopes.into_iter().collect())
+    }
+}
+
+/// As in `read,run`.
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, scope) in self.iter().enumerate() {
+            write!(f, "{}{scope}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Scopes {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        text.split(',').map(|name| name.trim().parse()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_read_as_they_are_shown() {
+        let scopes: Scopes = "run, read".parse().unwrap();
+        assert_eq!(scopes.to_string(), "read,run");
+        assert!(scopes.allow(Scope::Run) && !scopes.allow(Scope::System));
+        for text in ["", "read,", "admin"] {
+            assert!(text.parse::<Scopes>().is_err(), "{text}");
+        }
+    }
+}
