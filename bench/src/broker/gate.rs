@@ -10,11 +10,11 @@ use cofferdam_broker::{
     Upstream,
 };
 use cofferdam_core::{
-    AgentSetup, AttemptRef, Budget, HostPort, NodeId, Policy, Provider, Redactor, RetryPolicy, RunId,
-    RunRequest, Source, Vendor,
+    AgentSetup, AttemptRef, Budget, HostPort, NodeId, PlaceId, Policy, Provider, Redactor, RetryPolicy,
+    RunId, RunRequest, Source, Vendor,
 };
 use cofferdam_runner::{Home, StoreLedger, now_ms};
-use cofferdam_store::{Slots, Store};
+use cofferdam_store::{ClaimRules, Owner, Store};
 
 /// Serves one attempt in this folder until it is killed. Prints a line when it does.
 pub(super) fn serve(folder: &Path, upstream: u16) -> anyhow::Result<()> {
@@ -70,7 +70,8 @@ async fn claim(store: &Store) -> anyhow::Result<AttemptRef> {
         placement: cofferdam_core::Placement::default(),
     };
     store.enqueue(&request, None, now_ms()).await?;
-    let claimed = store.claim(&NodeId::new(now_ms(), 1), now_ms(), 3_600_000, Slots::Unlimited).await?;
+    let owner = Owner { node: NodeId::new(now_ms(), 1), place: PlaceId::new(now_ms(), 1) };
+    let claimed = store.claim(&owner, now_ms(), 3_600_000, &ClaimRules::default()).await?;
     Ok(claimed.context("the run could not be claimed")?.attempt)
 }
 

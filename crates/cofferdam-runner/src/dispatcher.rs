@@ -68,8 +68,9 @@ impl Dispatcher {
 
     async fn fill(&mut self) -> Result<(), ExecuteError> {
         while self.executing.len() < self.capacity {
-            let Node { store, id, slots, .. } = &*self.node;
-            let Some(claimed) = store.claim(id, now_ms(), LEASE_MS, *slots).await? else {
+            let node = &self.node;
+            let claimed = node.store.claim(&node.owner(), now_ms(), LEASE_MS, &node.claim_rules()).await?;
+            let Some(claimed) = claimed else {
                 break;
             };
             self.start(claimed, Entry::Claimed);
@@ -94,7 +95,7 @@ impl Dispatcher {
         let adopted = if orphan.node == node.id {
             node.store.adopt(&node.id, run, now_ms(), LEASE_MS).await?
         } else {
-            node.store.adopt_for_recovery(run, orphan.token, &node.id, now_ms(), LEASE_MS).await?
+            node.store.adopt_for_recovery(run, orphan.token, &node.owner(), now_ms(), LEASE_MS).await?
         };
         Ok(adopted)
     }

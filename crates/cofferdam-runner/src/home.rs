@@ -4,6 +4,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use cofferdam_core::PlaceId;
+
 /// The state folder (`~/.cofferdam`, or `COFFERDAM_HOME`), closed to everybody else.
 #[derive(Debug, Clone)]
 pub struct Home {
@@ -42,6 +44,36 @@ impl Home {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The folder's own name, made when it is first asked for. Whoever knows a process of another folder cannot tell from
+    /// here whether it lives.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub fn place(&self, now_ms: u64) -> io::Result<PlaceId> {
+        let path = self.root.join("place");
+        for _ in 0..2 {
+            match std::fs::read_to_string(&path) {
+                Ok(text) => return text.trim().parse().map_err(io::Error::other),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            let mut random = [0; 16];
+            rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+            let place = PlaceId::new(now_ms, u128::from_le_bytes(random));
+            // Of several that do this at once the first one counts, and nobody sees half a name.
+            let unnamed = self.root.join(format!("{place}.making"));
+            std::fs::write(&unnamed, place.as_str())?;
+            let linked = std::fs::hard_link(&unnamed, &path);
+            std::fs::remove_file(&unnamed)?;
+            match linked {
+                Ok(()) => return Ok(place),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other("the name of the state folder comes and goes"))
     }
 
     /// The database.

@@ -9,12 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cofferdam_broker::GitCredential;
-use cofferdam_core::{HostPort, Login, Mode, NodeId, Provider, Redactor, Vendor};
+use cofferdam_core::{HostPort, Login, Mode, NodeId, PlaceId, Provider, Redactor, Vendor};
 use cofferdam_sandbox::{Attachment, Backend};
-use cofferdam_store::{Slots, Store, WakeListener};
+use cofferdam_store::{ClaimRules, Owner, Slots, Store, Wakes};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
 use crate::egress::BrokerAccess;
 use crate::home::Home;
@@ -89,6 +88,7 @@ pub struct CallerPaths {
 /// One process that executes runs.
 pub struct Node {
     pub(crate) id: NodeId,
+    pub(crate) place: PlaceId,
     pub(crate) home: Home,
     pub(crate) store: Store,
     pub(crate) backends: BTreeMap<Mode, Arc<dyn Backend>>,
@@ -104,7 +104,7 @@ pub struct Node {
     without: Vec<String>,
     /// Changes with every wake. A hint: whoever misses it polls.
     pub(crate) wakes: watch::Receiver<u64>,
-    waking: Option<JoinHandle<()>>,
+    _listening: Wakes,
     /// Locked as long as this process lives; the kernel unlocks it however the process ends.
     _lock: File,
 }
@@ -116,9 +116,11 @@ impl Node {
     /// If another living process has the same name, or the state folder cannot be written.
     pub fn register(options: NodeOptions) -> io::Result<Self> {
         let lock = lock(&lock_path(&options.home, &options.id))?;
-        let (wakes, waking) = listen(&options.home, &options.id);
+        let place = options.home.place(now_ms())?;
+        let wakes = options.store.wakes(&options.id);
         Ok(Self {
             id: options.id,
+            place,
             home: options.home,
             store: options.store,
             backends: options.backends.into_iter().map(|backend| (backend.mode(), backend)).collect(),
@@ -132,8 +134,8 @@ impl Node {
             slots: options.slots,
             #[cfg(feature = "failpoints")]
             without: options.without,
-            wakes,
-            waking,
+            wakes: wakes.count(),
+            _listening: wakes,
             _lock: lock,
         })
     }
@@ -142,6 +144,16 @@ impl Node {
     #[must_use]
     pub fn id(&self) -> &NodeId {
         &self.id
+    }
+
+    /// The node and its state folder, as the record knows who holds a run.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner { node: self.id.clone(), place: self.place.clone() }
+    }
+
+    /// Which runs it may have.
+    pub(crate) fn claim_rules(&self) -> ClaimRules {
+        ClaimRules::of(self.slots)
     }
 
     /// The record of runs.
@@ -176,23 +188,8 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        if let Some(waking) = &self.waking {
-            waking.abort();
-        }
         let _ = fs::remove_file(lock_path(&self.home, &self.id));
     }
-}
-
-/// One socket per node, heard by all its attempts. Without it everybody polls.
-fn listen(home: &Home, id: &NodeId) -> (watch::Receiver<u64>, Option<JoinHandle<()>>) {
-    let (sender, wakes) = watch::channel(0);
-    let Ok(listener) = WakeListener::register(&home.nodes(), id) else { return (wakes, None) };
-    let waking = tokio::spawn(async move {
-        while listener.wait().await.is_ok() {
-            sender.send_modify(|count| *count += 1);
-        }
-    });
-    (wakes, Some(waking))
 }
 
 fn lock_path(home: &Home, id: &NodeId) -> PathBuf {

@@ -52,7 +52,7 @@ pub(crate) async fn end_dead(node: &Node) -> Result<Vec<RunId>, ExecuteError> {
 
 /// A run that was accepted and never claimed: the process that alone could claim it is dead.
 async fn end_reserved(node: &Node, run: &RunId) -> Result<Option<RunId>, ExecuteError> {
-    let Some(claimed) = node.store.claim_for_recovery(run, &node.id, now_ms(), LEASE_MS).await? else {
+    let Some(claimed) = node.store.claim_for_recovery(run, &node.owner(), now_ms(), LEASE_MS).await? else {
         return Ok(None);
     };
     lose(node, &claimed, "the process that the run belonged to ended before the run started").await?;
@@ -62,7 +62,7 @@ async fn end_reserved(node: &Node, run: &RunId) -> Result<Option<RunId>, Execute
 /// A run whose process died on the way. Its sandbox died with it; what it left is collected as ever.
 async fn end_attached(node: &Node, live: &LiveRun) -> Result<Option<RunId>, ExecuteError> {
     let run = &live.attempt.run;
-    let taken = node.store.adopt_for_recovery(run, live.token, &node.id, now_ms(), LEASE_MS).await?;
+    let taken = node.store.adopt_for_recovery(run, live.token, &node.owner(), now_ms(), LEASE_MS).await?;
     // Somebody else was faster.
     let Some(claimed) = taken else { return Ok(None) };
     // Going on would start the agent, without its terminal. What is left of a sandbox goes with the sweep.

@@ -28,7 +28,8 @@ pub(crate) async fn wait_for_turn(
     let run = &request.id;
     loop {
         // Another run that waits is a dispatcher's: here it would end with this terminal.
-        let claimed = node.store.claim_run(run, &node.id, now_ms(), LEASE_MS, node.slots).await?;
+        let claimed =
+            node.store.claim_run(run, &node.owner(), now_ms(), LEASE_MS, &node.claim_rules()).await?;
         if claimed.is_some() {
             return Ok(claimed);
         }

@@ -7,25 +7,34 @@
 //! This crate never reads the clock and has no random source: times and ids are arguments. It never
 //! decides whether a run is tried again; it records what was decided.
 
+mod audit;
+mod claim_rules;
 mod error;
 mod failpoint;
 mod file_system;
+mod key;
 mod lease;
 mod message;
+mod node_record;
 mod record;
 mod sqlite;
 mod store;
 mod wake;
 
+pub use audit::{Audit, NewAudit};
+pub use claim_rules::{ClaimRules, Owner};
 pub use cofferdam_core::{MessageKind, UnknownMessageKind};
 pub use error::{Error, OpenError};
 pub use failpoint::{FAILPOINTS, failpoint};
+pub use key::{KeyRecord, NewKey};
 pub use lease::{Claimed, Lease};
-pub use message::{Message, MessageId, Receipt};
+pub use message::{Message, MessageId, MessageRecord, Receipt, ReceiptState};
+pub use node_record::{ModeReport, NodeHealth, NodeRecord, NodeReport};
 pub use record::{
-    AfterAttempt, Artifact, CancelAnswer, Enqueued, KeptLetter, Left, Letter, LiveRun, NewArtifact, Replay,
-    ReservedRun, RunFilter, RunRecord, Slots,
+    AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
+    LiveRun, NewArtifact, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunRecord, Slots,
+    StateCounts,
 };
 pub use sqlite::Sqlite;
 pub use store::Store;
-pub use wake::{WakeListener, wake_all};
+pub use wake::{WakeListener, Wakes, wake_all};

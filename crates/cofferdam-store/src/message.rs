@@ -38,6 +38,31 @@ pub struct Message {
     pub created_at_ms: u64,
 }
 
+/// A message, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageRecord {
+    /// The message.
+    pub message: Message,
+    /// What became of it.
+    pub state: ReceiptState,
+    /// When that was decided.
+    pub settled_at_ms: Option<u64>,
+}
+
+/// What became of a message, as it is on record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReceiptState {
+    /// It waits.
+    Accepted,
+    /// It reached the agent.
+    Delivered,
+    /// It did not.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
 /// What became of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Receipt {

@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use cofferdam_core::{
-    AttemptRef, DeadLetter, Event, NewEvent, NodeId, Outcome, RunId, RunRequest, RunState, Seal,
+    AgentName, AttemptRef, DeadLetter, Event, Lane, NewEvent, NodeId, Outcome, PlaceId, ProjectId, Role,
+    RunId, RunRequest, RunState, Seal,
 };
 
 /// The answer to a request to do work.
@@ -83,6 +84,81 @@ pub struct RunFilter {
     pub newest: u32,
     /// In one of these states; in any, if empty.
     pub states: Vec<RunState>,
+    /// Of this project.
+    pub project: Option<ProjectId>,
+    /// Of this named agent.
+    pub agent: Option<AgentName>,
+    /// In this lane.
+    pub lane: Option<Lane>,
+    /// Of this kind of work.
+    pub role: Option<Role>,
+    /// Older than this run: the last one of the page before.
+    pub after: Option<RunCursor>,
+}
+
+impl RunFilter {
+    /// The newest runs of any kind.
+    #[must_use]
+    pub fn newest(newest: u32) -> Self {
+        Self { newest, states: Vec::new(), project: None, agent: None, lane: None, role: None, after: None }
+    }
+}
+
+/// Where a page of runs ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCursor {
+    /// When the run was accepted.
+    pub created_at_ms: u64,
+    /// The run.
+    pub run: RunId,
+}
+
+/// How many runs are in each state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StateCounts {
+    /// By state; one that no run is in may be missing.
+    pub counts: Vec<(RunState, u64)>,
+    /// When the oldest run that could be claimed now was accepted.
+    pub oldest_waiting_ms: Option<u64>,
+}
+
+/// One try at a run, as it is on record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptRecord {
+    /// 1 for the first.
+    pub number: u32,
+    /// Who began it.
+    pub node: NodeId,
+    /// The seal that was measured, if one was.
+    pub seal: Option<Seal>,
+    /// How it ended, once it has.
+    pub outcome: Option<Outcome>,
+    /// When it began.
+    pub started_at_ms: u64,
+    /// When it ended.
+    pub ended_at_ms: Option<u64>,
+}
+
+/// How long is kept what runs leave. `None` keeps it for ever. Only runs that have ended are looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// Runs that ended before this are forgotten whole, with what they left.
+    pub runs_before_ms: Option<u64>,
+    /// Of runs that ended before this, all events but the first and the last are forgotten.
+    pub events_before_ms: Option<u64>,
+    /// Of runs that ended before this, the files are forgotten.
+    pub artifacts_before_ms: Option<u64>,
+}
+
+/// What a round of retention has taken out of the record. The files are still there, for the caller to remove.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// Runs that are forgotten.
+    pub runs: Vec<RunId>,
+    /// How many events are.
+    pub events: u64,
+    /// Files that nobody knows of any more.
+    pub artifacts: Vec<PathBuf>,
 }
 
 /// A run that a node holds.
@@ -98,6 +174,8 @@ pub struct LiveRun {
     pub lease_expires_at_ms: u64,
     /// The only process that may claim the run, if there is one.
     pub claimable_by: Option<NodeId>,
+    /// The state folder of the process that holds it; `None` for a lease of an older program, which knew one only.
+    pub place: Option<PlaceId>,
 }
 
 /// A queued run that only one process may claim, and which waits for ever once that process is dead.
@@ -107,6 +185,8 @@ pub struct ReservedRun {
     pub run: RunId,
     /// The process.
     pub claimable_by: NodeId,
+    /// The state folder of that process; `None` for one of an older program.
+    pub place: Option<PlaceId>,
 }
 
 /// A file that an attempt leaves, before the store has recorded it.

@@ -5,12 +5,55 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cofferdam_core::NodeId;
 use rustix::fs::{Mode, OFlags};
 use tokio::net::UnixDatagram;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Counts the wakes that have come. Whoever waits watches the count.
+#[derive(Debug)]
+pub struct Wakes {
+    count: watch::Receiver<u64>,
+    listening: Option<JoinHandle<()>>,
+    /// Kept so that the count never closes where nobody listens.
+    _sender: Arc<watch::Sender<u64>>,
+}
+
+impl Wakes {
+    pub(crate) fn of_folder(folder: &Path, name: &NodeId) -> Self {
+        let (sender, count) = watch::channel(0);
+        let sender = Arc::new(sender);
+        let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let listening = WakeListener::register(folder, name).ok().map(|listener| {
+            let sender = Arc::clone(&sender);
+            tokio::spawn(async move {
+                while listener.wait().await.is_ok() {
+                    sender.send_modify(|count| *count += 1);
+                }
+            })
+        });
+        Self { count, listening, _sender: sender }
+    }
+
+    /// The count. It never closes as long as this is kept.
+    #[must_use]
+    pub fn count(&self) -> watch::Receiver<u64> {
+        self.count.clone()
+    }
+}
+
+impl Drop for Wakes {
+    fn drop(&mut self) {
+        if let Some(listening) = &self.listening {
+            listening.abort();
+        }
+    }
+}
 
 /// A process that wants to be woken. Its socket goes when it is dropped.
 #[derive(Debug)]

@@ -18,7 +18,11 @@ mod leases;
 mod letters;
 #[path = "conformance/messages.rs"]
 mod messages;
+#[path = "conformance/placement.rs"]
+mod placement;
 #[path = "conformance/queue.rs"]
 mod queue;
+#[path = "conformance/service.rs"]
+mod service;
 #[path = "conformance/slots.rs"]
 mod slots;

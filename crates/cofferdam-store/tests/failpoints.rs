@@ -10,7 +10,7 @@ use std::process::Command;
 use cofferdam_core::RunState;
 use cofferdam_store::{MessageKind, Receipt, Store};
 
-use fixture::{Fixture, LEASE_MS, event_types, line, node, request};
+use fixture::{Fixture, LEASE_MS, event_types, line, node, owner, request, rules};
 
 const DATABASE: &str = "COFFERDAM_TEST_DATABASE";
 const SIGKILL: i32 = 9;
@@ -21,8 +21,11 @@ async fn victim() {
     let Some(path) = std::env::var_os(DATABASE) else { return };
     let store = Store::open_sqlite(path.as_ref()).await.unwrap();
     store.enqueue(&request(1), None, 1_000).await.unwrap();
-    let claimed =
-        store.claim(&node(1), 1_000, LEASE_MS, cofferdam_store::Slots::Unlimited).await.unwrap().unwrap();
+    let claimed = store
+        .claim(&owner(1), 1_000, LEASE_MS, &rules(cofferdam_store::Slots::Unlimited))
+        .await
+        .unwrap()
+        .unwrap();
     for number in 1..=5 {
         store.append(&claimed.lease, &[line(number)]).await.unwrap();
     }

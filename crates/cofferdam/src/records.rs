@@ -34,7 +34,7 @@ impl Records {
 
     /// The runs, the newest first.
     pub(crate) async fn list_runs(&self) -> Result<Vec<RunRecord>, Failure> {
-        let filter = RunFilter { newest: u32::MAX, states: Vec::new() };
+        let filter = RunFilter::newest(u32::MAX);
         self.node.store().list_runs(&filter).await.map_err(failure)
     }
 
@@ -64,7 +64,7 @@ impl Records {
     pub(crate) async fn request_cancel(&self, id: &RunId) -> Result<RunState, Failure> {
         let answer = self.node.store().request_cancel(id, now_ms()).await.map_err(failure)?;
         // Its process polls as well, should this not reach it.
-        let _ = cofferdam_store::wake_all(&self.node.home().nodes());
+        self.node.store().wake();
         Ok(match answer {
             CancelAnswer::Cancelled => RunState::Cancelled,
             CancelAnswer::Requested => RunState::Running,
@@ -76,7 +76,7 @@ impl Records {
     pub(crate) async fn allow(&self, id: &RunId, rule: &AllowRule) -> Result<bool, Failure> {
         let added = self.node.store().allow(id, rule, now_ms()).await.map_err(failure)?;
         // Its broker polls as well, should this not reach it.
-        let _ = cofferdam_store::wake_all(&self.node.home().nodes());
+        self.node.store().wake();
         Ok(added)
     }
 
@@ -97,7 +97,7 @@ impl Records {
             Err(Error::RunEnded { .. }) => return Ok(None),
             Err(error) => return Err(failure(error)),
         };
-        let _ = cofferdam_store::wake_all(&self.node.home().nodes());
+        self.node.store().wake();
         Ok(Some(sent))
     }
 

@@ -62,7 +62,7 @@ impl StoreLedger {
             // Nobody may be watching.
             let _ = self.told.send((attempt.clone(), event));
         }
-        let _ = cofferdam_store::wake_all(&self.home.nodes());
+        self.store.wake();
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cofferdam_broker::{Broker, OpenError};
 use cofferdam_core::{AllowRule, AttemptRef, EventType, NewEvent, NodeId, SandboxId, gateway};
-use cofferdam_store::{Store, WakeListener};
+use cofferdam_store::Store;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -59,7 +59,8 @@ impl BrokerService {
     /// # Errors
     /// [`ServiceError`] if it cannot go on. Whoever started it starts it again.
     pub async fn run(self, mut stop: watch::Receiver<bool>) -> Result<(), ServiceError> {
-        let wakes = WakeListener::register(&self.home.nodes(), &self.own)?;
+        let wakes = self.store.wakes(&self.own);
+        let mut woken = wakes.count();
         let mut served: BTreeMap<SandboxId, Served> = BTreeMap::new();
         let mut idle_since = None;
         loop {
@@ -73,7 +74,7 @@ impl BrokerService {
                 idle_since = None;
             }
             tokio::select! {
-                _ = wakes.wait() => {}
+                _ = woken.changed() => {}
                 () = sleep(LOOK_EVERY) => {}
                 _ = stop.wait_for(|stop| *stop) => return Ok(()),
             }

@@ -297,7 +297,7 @@ impl Attempt<'_> {
             (self.watch)(Progress::Event(event));
         }
         // A hint for readers in other processes; whoever misses it polls.
-        let _ = cofferdam_store::wake_all(&self.node.home.nodes());
+        self.node.store.wake();
     }
 
     /// Events after those that wait, without secrets.

@@ -8,6 +8,7 @@ use sqlx::sqlite::SqliteRow;
 use super::append::number_and_insert;
 use super::claim::read_claimed;
 use super::{Sqlite, begin, int};
+use crate::claim_rules::Owner;
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Claimed;
@@ -45,7 +46,7 @@ impl Sqlite {
         &self,
         run: &RunId,
         expected_token: u64,
-        new_node: &NodeId,
+        new_owner: &Owner,
         now_ms: u64,
         lease_ms: u64,
     ) -> Result<Option<Claimed>, Error> {
@@ -53,20 +54,21 @@ impl Sqlite {
         let mut transaction = begin(&mut writer).await?;
         let row = sqlx::query(
             "UPDATE runs SET state = ?5, token = token + 1, lease_node = ?2, lease_expires_at_ms = ?3, \
-             updated_at = ?4 \
+             updated_at = ?4, lease_place = ?8 \
              WHERE id = ?1 AND state = ?6 AND token = ?7 RETURNING id, request, attempts, token",
         )
         .bind(run.as_str())
-        .bind(new_node.as_str())
+        .bind(new_owner.node.as_str())
         .bind(int(now_ms.saturating_add(lease_ms)))
         .bind(int(now_ms))
         .bind(adopted_state().as_str())
         .bind(RunState::Running.as_str())
         .bind(int(expected_token))
+        .bind(new_owner.place.as_str())
         .fetch_optional(&mut *transaction)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let claimed = record(&mut transaction, &row, new_node, now_ms).await?;
+        let claimed = record(&mut transaction, &row, &new_owner.node, now_ms).await?;
         transaction.commit().await?;
         failpoint("store.adopt_for_recovery");
         Ok(Some(claimed))

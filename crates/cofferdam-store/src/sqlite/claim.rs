@@ -7,7 +7,8 @@ use sqlx::{Row, SqliteConnection};
 
 use super::append::number_and_insert;
 use super::slots::has_to_wait;
-use super::{Sqlite, begin, from_json, int, uint};
+use super::{Sqlite, begin, from_json, int, to_json, uint};
+use crate::claim_rules::{ClaimRules, Owner};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::{Claimed, Lease};
@@ -17,14 +18,26 @@ use crate::record::Slots;
 /// which they were accepted, and for whoever works right now in the folder that it would work in, or above or below.
 macro_rules! behind {
     () => {
-        "EXISTS (SELECT 1 FROM runs AS other WHERE other.state IN ('queued', 'running') \
-         AND other.rowid <> next.rowid \
-         AND ((other.rowid < next.rowid \
-         AND other.request ->> '$.conversation.agent' = next.request ->> '$.conversation.agent') \
-         OR (other.state = 'running' AND other.request ->> '$.workspace' = 'direct' \
-         AND next.request ->> '$.workspace' = 'direct' \
-         AND (instr(other.request ->> '$.source.path' || '/', next.request ->> '$.source.path' || '/') = 1 \
-         OR instr(next.request ->> '$.source.path' || '/', other.request ->> '$.source.path' || '/') = 1))))"
+        "(next.conversation IS NOT NULL AND EXISTS (SELECT 1 FROM runs AS other \
+         WHERE other.conversation = next.conversation AND other.state IN ('queued', 'running') \
+         AND other.rowid < next.rowid) \
+         OR next.direct_path IS NOT NULL AND EXISTS (SELECT 1 FROM runs AS other \
+         WHERE other.state = 'running' AND other.direct_path IS NOT NULL AND other.rowid <> next.rowid \
+         AND (instr(other.direct_path, next.direct_path) = 1 OR instr(next.direct_path, other.direct_path) = 1)))"
+    };
+}
+
+/// Whether the lane, the project or the agent of the run `next` has as many runs under way as it may.
+macro_rules! crowded {
+    () => {
+        "(next.lane IS NOT NULL AND EXISTS (SELECT 1 FROM runs AS other \
+         WHERE other.state = 'running' AND other.lane = next.lane) \
+         OR next.project IS NOT NULL AND (SELECT count(*) FROM runs AS other \
+         WHERE other.state = 'running' AND other.project = next.project) \
+         >= coalesce((SELECT max_concurrency FROM projects WHERE projects.id = next.project), ?7) \
+         OR next.agent IS NOT NULL AND (SELECT count(*) FROM runs AS other \
+         WHERE other.state = 'running' AND other.agent = next.agent) \
+         >= coalesce((SELECT value FROM json_each(?9) WHERE key = next.agent), ?8))"
     };
 }
 
@@ -37,34 +50,35 @@ impl Sqlite {
 
     pub(crate) async fn claim(
         &self,
-        node: &NodeId,
+        owner: &Owner,
         only: Option<&RunId>,
         now_ms: u64,
         lease_ms: u64,
-        slots: Slots,
+        rules: &ClaimRules,
     ) -> Result<Option<Claimed>, Error> {
         let mut writer = self.writer().await;
         let mut transaction = begin(&mut writer).await?;
-        let Some(run) = oldest_claimable(&mut transaction, node, only, now_ms).await? else {
+        let Some(run) = first_claimable(&mut transaction, owner, only, now_ms, rules).await? else {
             return Ok(None);
         };
-        if has_to_wait(&mut transaction, &run, slots, now_ms).await? {
+        if has_to_wait(&mut transaction, &run, rules.slots, now_ms).await? {
             transaction.commit().await?;
             return Ok(None);
         }
         let row = sqlx::query(
             "UPDATE runs SET state = ?4, attempts = attempts + 1, token = token + 1, lease_node = ?1, \
-             lease_expires_at_ms = ?2, updated_at = ?3, waits_at_ms = NULL WHERE id = ?5 \
+             lease_place = ?6, lease_expires_at_ms = ?2, updated_at = ?3, waits_at_ms = NULL WHERE id = ?5 \
              RETURNING id, request, attempts, token",
         )
-        .bind(node.as_str())
+        .bind(owner.node.as_str())
         .bind(int(now_ms.saturating_add(lease_ms)))
         .bind(int(now_ms))
         .bind(claimed_state().as_str())
         .bind(&run)
+        .bind(owner.place.as_str())
         .fetch_one(&mut *transaction)
         .await?;
-        let claimed = start_attempt(&mut transaction, &row, node, now_ms).await?;
+        let claimed = start_attempt(&mut transaction, &row, &owner.node, now_ms).await?;
         transaction.commit().await?;
         failpoint("store.claim");
         Ok(Some(claimed))
@@ -73,7 +87,7 @@ impl Sqlite {
     pub(crate) async fn claim_for_recovery(
         &self,
         run: &RunId,
-        new_node: &NodeId,
+        new_owner: &Owner,
         now_ms: u64,
         lease_ms: u64,
     ) -> Result<Option<Claimed>, Error> {
@@ -81,44 +95,65 @@ impl Sqlite {
         let mut transaction = begin(&mut writer).await?;
         let row = sqlx::query(
             "UPDATE runs SET state = ?4, attempts = attempts + 1, token = token + 1, lease_node = ?1, \
-             lease_expires_at_ms = ?2, updated_at = ?3 \
+             lease_place = ?7, lease_expires_at_ms = ?2, updated_at = ?3 \
              WHERE id = ?6 AND state = ?5 AND claimable_by IS NOT NULL \
              RETURNING id, request, attempts, token",
         )
-        .bind(new_node.as_str())
+        .bind(new_owner.node.as_str())
         .bind(int(now_ms.saturating_add(lease_ms)))
         .bind(int(now_ms))
         .bind(claimed_state().as_str())
         .bind(RunState::Queued.as_str())
         .bind(run.as_str())
+        .bind(new_owner.place.as_str())
         .fetch_optional(&mut *transaction)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let claimed = start_attempt(&mut transaction, &row, new_node, now_ms).await?;
+        let claimed = start_attempt(&mut transaction, &row, &new_owner.node, now_ms).await?;
         transaction.commit().await?;
         failpoint("store.claim_for_recovery");
         Ok(Some(claimed))
     }
 }
 
-async fn oldest_claimable(
+async fn first_claimable(
     transaction: &mut SqliteConnection,
-    node: &NodeId,
+    owner: &Owner,
     only: Option<&RunId>,
     now_ms: u64,
+    rules: &ClaimRules,
 ) -> Result<Option<String>, Error> {
+    let names = |empty: bool, names: String| if empty { None } else { Some(names) };
     Ok(sqlx::query_scalar(concat!(
-        "SELECT id FROM runs AS next WHERE state = ?1 AND not_before_ms <= ?2 \
-         AND (claimable_by IS NULL OR claimable_by = ?3) AND (?4 IS NULL OR id = ?4) AND NOT ",
+        "SELECT id FROM runs AS next WHERE state = 'queued' AND not_before_ms <= ?1 \
+         AND (claimable_by IS NULL OR claimable_by = ?2) AND (place IS NULL OR place = ?3) \
+         AND (?4 IS NULL OR id = ?4) \
+         AND (?5 IS NULL OR role IN (SELECT value FROM json_each(?5))) \
+         AND (?6 IS NULL OR mode IN (SELECT value FROM json_each(?6))) \
+         AND NOT ",
         behind!(),
-        " ORDER BY created_at, id LIMIT 1",
+        " AND NOT ",
+        crowded!(),
+        " ORDER BY priority DESC, created_at, id LIMIT 1",
     ))
-    .bind(RunState::Queued.as_str())
     .bind(int(now_ms))
-    .bind(node.as_str())
+    .bind(owner.node.as_str())
+    .bind(owner.place.as_str())
     .bind(only.map(RunId::as_str))
+    .bind(names(rules.roles.is_empty(), to_json(&rules.roles)))
+    .bind(names(rules.modes.is_empty(), to_json(&rules.modes)))
+    .bind(most(rules.per_project))
+    .bind(most(rules.per_agent))
+    .bind(to_json(&rules.agents))
     .fetch_optional(transaction)
     .await?)
+}
+
+fn most(slots: Slots) -> i64 {
+    match slots {
+        Slots::Unlimited => i64::MAX,
+        Slots::AtMost(most) => most.get().into(),
+    }
 }
 
 fn claimed_state() -> RunState {

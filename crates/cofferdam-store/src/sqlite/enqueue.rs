@@ -1,6 +1,9 @@
 //! Accepts a run.
 
-use cofferdam_core::{EventType, NewEvent, RunId, RunRequest, RunState};
+use cofferdam_core::{
+    AgentName, EventType, Lane, NewEvent, PlaceId, ProjectId, RunId, RunRequest, RunState, Source,
+    WorkspaceKind,
+};
 use serde_json::json;
 use sqlx::{Row, SqliteConnection};
 
@@ -26,7 +29,8 @@ impl Sqlite {
         }
         sqlx::query(
             "INSERT INTO runs (id, request, idempotency_key, state, claimable_by, not_before_ms, \
-             created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+             created_at, updated_at, role, priority, lane, project, agent, place, mode, timeout_ms, conversation, \
+             direct_path, replay_of) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )
         .bind(request.id.as_str())
         .bind(to_json(request))
@@ -36,6 +40,17 @@ impl Sqlite {
         .bind(int(now_ms))
         .bind(int(now_ms))
         .bind(int(now_ms))
+        .bind(request.placement.role.as_str())
+        .bind(request.placement.priority.get())
+        .bind(request.placement.lane.as_ref().map(Lane::as_str))
+        .bind(request.placement.project.as_ref().map(ProjectId::as_str))
+        .bind(request.placement.agent.as_ref().map(AgentName::as_str))
+        .bind(request.placement.place.as_ref().map(PlaceId::as_str))
+        .bind(request.policy.mode.to_string())
+        .bind(int(request.policy.timeout_ms))
+        .bind(request.conversation.as_ref().map(|conversation| conversation.agent.as_str()))
+        .bind(direct_path(request))
+        .bind(request.replay_of.as_ref().map(RunId::as_str))
         .execute(&mut *transaction)
         .await?;
         let queued = NewEvent::new(now_ms, EventType::RunQueued, json!({}));
@@ -43,6 +58,14 @@ impl Sqlite {
         transaction.commit().await?;
         failpoint("store.enqueue");
         Ok(Enqueued { run: request.id.clone(), created: true })
+    }
+}
+
+/// The folder that a run works in itself. With a slash at its end, a folder above or below is a beginning of it.
+pub(crate) fn direct_path(request: &RunRequest) -> Option<String> {
+    match (&request.source, request.workspace) {
+        (Source::Local { path }, WorkspaceKind::Direct) => Some(format!("{}/", path.to_string_lossy())),
+        (Source::Local { .. }, WorkspaceKind::Overlay) | (Source::Empty | Source::Git { .. }, _) => None,
     }
 }
 

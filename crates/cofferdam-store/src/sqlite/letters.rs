@@ -12,7 +12,7 @@ use crate::record::{KeptLetter, Replay};
 /// The newest replay of each letter is joined to it.
 const NEWEST_FIRST: &str = "SELECT dead_letters.run, dead_letters.letter, replay.id AS replay, replay.state \
      FROM dead_letters LEFT JOIN runs AS replay ON replay.id = \
-     (SELECT id FROM runs WHERE json_extract(request, '$.replay_of') = dead_letters.run \
+     (SELECT id FROM runs WHERE replay_of = dead_letters.run \
      ORDER BY created_at DESC, id DESC LIMIT 1) \
      WHERE ?1 IS NULL OR dead_letters.run = ?1 \
      ORDER BY dead_letters.failed_at DESC, dead_letters.run DESC";

@@ -11,7 +11,7 @@ use super::{Sqlite, begin, int, parse, uint};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
-use crate::message::{Message, MessageId, Receipt};
+use crate::message::{Message, MessageId, MessageRecord, Receipt, ReceiptState};
 
 const RUN_ENDED: &str = "run_ended";
 
@@ -57,13 +57,26 @@ impl Sqlite {
         .bind(run)
         .fetch_all(&mut *reader)
         .await?;
+        rows.iter().map(|row| read_message(run, row)).collect()
+    }
+
+    pub(crate) async fn messages(&self, run: &RunId) -> Result<Vec<MessageRecord>, Error> {
+        let rows = sqlx::query(
+            "SELECT id, kind, content, created_at, state, reason, settled_at FROM messages WHERE run = ? ORDER BY id",
+        )
+        .bind(run.as_str())
+        .fetch_all(self.readers())
+        .await?;
         let read = |row: &SqliteRow| {
-            Ok(Message {
-                id: MessageId(row.try_get("id")?),
-                kind: parse(run, "kind of message", row.try_get("kind")?)?,
-                content: row.try_get("content")?,
-                created_at_ms: uint(row.try_get("created_at")?),
-            })
+            let state = match row.try_get("state")? {
+                "accepted" => ReceiptState::Accepted,
+                "delivered" => ReceiptState::Delivered,
+                _ => ReceiptState::Refused {
+                    reason: row.try_get::<Option<String>, _>("reason")?.unwrap_or_default(),
+                },
+            };
+            let settled_at_ms = row.try_get::<Option<i64>, _>("settled_at")?.map(uint);
+            Ok(MessageRecord { message: read_message(run.as_str(), row)?, state, settled_at_ms })
         };
         rows.iter().map(read).collect()
     }
@@ -89,6 +102,15 @@ impl Sqlite {
         failpoint("store.mark_message");
         Ok(stored.into_iter().next())
     }
+}
+
+fn read_message(run: &str, row: &SqliteRow) -> Result<Message, Error> {
+    Ok(Message {
+        id: MessageId(row.try_get("id")?),
+        kind: parse(run, "kind of message", row.try_get("kind")?)?,
+        content: row.try_get("content")?,
+        created_at_ms: uint(row.try_get("created_at")?),
+    })
 }
 
 /// Refuses what can no longer be delivered, so that every message has its receipt.

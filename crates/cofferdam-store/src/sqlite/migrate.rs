@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_runs.sql"),
     include_str!("../../migrations/sqlite/0002_egress.sql"),
     include_str!("../../migrations/sqlite/0003_dead_letters.sql"),
+    include_str!("../../migrations/sqlite/0004_service.sql"),
 ];
 
 /// Switching to WAL is refused at once, whatever the busy timeout, while another process does it too.

@@ -7,6 +7,7 @@
 mod adopt;
 mod append;
 mod artifacts;
+mod audit;
 mod cancel;
 mod claim;
 mod egress;
@@ -14,15 +15,20 @@ mod enqueue;
 mod events;
 mod fence;
 mod finish;
+mod keys;
 mod letters;
 mod messages;
 mod migrate;
+mod nodes;
 mod open;
+mod projects;
 mod remove;
 mod renew;
+mod retention;
 mod runs;
 mod slots;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sqlx::sqlite::SqliteConnectOptions;
@@ -44,6 +50,8 @@ struct Shared {
     /// Writes that need not survive a power cut; opened when the first such write is made.
     ledger: OnceCell<Mutex<SqliteConnection>>,
     ledger_options: SqliteConnectOptions,
+    /// Where processes of this record listen for wakes.
+    wake_folder: PathBuf,
 }
 
 type Transaction<'a> = sqlx::Transaction<'a, sqlx::Sqlite>;
@@ -57,6 +65,11 @@ impl Sqlite {
     async fn ledger(&self) -> Result<MutexGuard<'_, SqliteConnection>, Error> {
         let open = async || self.shared.ledger_options.connect().await.map(Mutex::new);
         Ok(self.shared.ledger.get_or_try_init(open).await?.lock().await)
+    }
+
+    /// The folder of wake sockets, beside the database.
+    pub(crate) fn wake_folder(&self) -> &Path {
+        &self.shared.wake_folder
     }
 
     fn readers(&self) -> &SqlitePool {

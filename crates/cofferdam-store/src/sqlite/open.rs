@@ -48,6 +48,7 @@ impl Sqlite {
                 readers,
                 ledger: OnceCell::new(),
                 ledger_options: options.synchronous(SqliteSynchronous::Normal),
+                wake_folder: path.with_file_name("nodes"),
             }),
         })
     }

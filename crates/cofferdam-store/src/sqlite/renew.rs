@@ -11,7 +11,8 @@ use crate::failpoint::failpoint;
 use crate::lease::Lease;
 use crate::record::{LiveRun, ReservedRun};
 
-const LIVE: &str = "SELECT id, attempts, lease_node, token, lease_expires_at_ms, claimable_by FROM runs \
+const LIVE: &str = "SELECT id, attempts, lease_node, token, lease_expires_at_ms, claimable_by, lease_place \
+                    FROM runs \
                     WHERE state = ?1 AND lease_expires_at_ms <= ?2 ORDER BY created_at, id";
 
 impl Sqlite {
@@ -39,7 +40,7 @@ impl Sqlite {
 
     pub(crate) async fn reserved_runs(&self) -> Result<Vec<ReservedRun>, Error> {
         let rows = sqlx::query(
-            "SELECT id, claimable_by FROM runs WHERE state = ? AND claimable_by IS NOT NULL \
+            "SELECT id, claimable_by, place FROM runs WHERE state = ? AND claimable_by IS NOT NULL \
              ORDER BY created_at, id",
         )
         .bind(RunState::Queued.as_str())
@@ -48,7 +49,9 @@ impl Sqlite {
         let read = |row: &SqliteRow| {
             let run: &str = row.try_get("id")?;
             let claimable_by = parse(run, "claimable_by", row.try_get("claimable_by")?)?;
-            Ok(ReservedRun { run: parse(run, "id", run)?, claimable_by })
+            let place: Option<&str> = row.try_get("place")?;
+            let place = place.map(|place| parse(run, "place", place)).transpose()?;
+            Ok(ReservedRun { run: parse(run, "id", run)?, claimable_by, place })
         };
         rows.iter().map(read).collect()
     }
@@ -66,11 +69,13 @@ impl Sqlite {
 fn read_live(row: &SqliteRow) -> Result<LiveRun, Error> {
     let run: &str = row.try_get("id")?;
     let claimable_by: Option<&str> = row.try_get("claimable_by")?;
+    let place: Option<&str> = row.try_get("lease_place")?;
     Ok(LiveRun {
         attempt: AttemptRef { run: parse(run, "id", run)?, number: row.try_get("attempts")? },
         node: parse(run, "lease_node", row.try_get("lease_node")?)?,
         token: uint(row.try_get("token")?),
         lease_expires_at_ms: uint(row.try_get("lease_expires_at_ms")?),
         claimable_by: claimable_by.map(|node| parse(run, "claimable_by", node)).transpose()?,
+        place: place.map(|place| parse(run, "lease_place", place)).transpose()?,
     })
 }

@@ -18,7 +18,7 @@ const RENEW_PLACE_MS: u64 = 2_000;
 
 /// After its lease has expired a detached sandbox may go on, but not beyond its own wall clock.
 const TAKEN: &str = "SELECT count(*) FROM runs WHERE state = ?1 \
-                     AND lease_expires_at_ms + json_extract(request, '$.policy.timeout_ms') > ?2";
+                     AND lease_expires_at_ms + timeout_ms > ?2";
 
 impl Sqlite {
     pub(crate) async fn slots_in_use(&self, now_ms: u64) -> Result<u32, Error> {
@@ -60,12 +60,12 @@ pub(super) async fn has_to_wait(
     Ok(true)
 }
 
-/// How many older runs wait.
+/// How many runs wait that come before this one.
 async fn ahead_of(transaction: &mut SqliteConnection, run: &str, now_ms: u64) -> Result<i64, Error> {
     Ok(sqlx::query_scalar(
         "SELECT count(*) FROM runs JOIN runs AS own ON own.id = ?1 \
          WHERE runs.state = ?2 AND runs.not_before_ms <= ?3 AND runs.waits_at_ms > ?4 \
-         AND (runs.created_at, runs.id) < (own.created_at, own.id)",
+         AND (-runs.priority, runs.created_at, runs.id) < (-own.priority, own.created_at, own.id)",
     )
     .bind(run)
     .bind(RunState::Queued.as_str())

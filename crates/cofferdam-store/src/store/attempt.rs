@@ -3,6 +3,7 @@
 use cofferdam_core::{NodeId, Outcome, RunId};
 
 use super::Store;
+use crate::claim_rules::Owner;
 use crate::error::Error;
 use crate::lease::{Claimed, Lease};
 use crate::record::{AfterAttempt, Left, LiveRun};
@@ -34,13 +35,13 @@ impl Store {
         &self,
         run: &RunId,
         expected_token: u64,
-        new_node: &NodeId,
+        new_owner: &Owner,
         now_ms: u64,
         lease_ms: u64,
     ) -> Result<Option<Claimed>, Error> {
         match self {
             Self::Sqlite(store) => {
-                store.adopt_for_recovery(run, expected_token, new_node, now_ms, lease_ms).await
+                store.adopt_for_recovery(run, expected_token, new_owner, now_ms, lease_ms).await
             }
         }
     }

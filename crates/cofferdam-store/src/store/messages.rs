@@ -5,7 +5,7 @@ use cofferdam_core::{Event, MessageKind, RunId};
 use super::Store;
 use crate::error::Error;
 use crate::lease::Lease;
-use crate::message::{Message, MessageId, Receipt};
+use crate::message::{Message, MessageId, MessageRecord, Receipt};
 
 impl Store {
     /// Accepts a message for a run that has not ended.
@@ -21,6 +21,16 @@ impl Store {
     ) -> Result<MessageId, Error> {
         match self {
             Self::Sqlite(store) => store.add_message(run, kind, content, now_ms).await,
+        }
+    }
+
+    /// All messages into a run and what became of them, oldest first.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn messages(&self, run: &RunId) -> Result<Vec<MessageRecord>, Error> {
+        match self {
+            Self::Sqlite(store) => store.messages(run).await,
         }
     }
 

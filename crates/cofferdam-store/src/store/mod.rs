@@ -1,11 +1,15 @@
 //! The store: one type whatever database is behind it. One arm per database in each method.
 
+mod access;
 mod attempt;
 mod egress;
 mod evidence;
 mod letters;
 mod messages;
+mod nodes;
+mod projects;
 mod queue;
+mod retention;
 mod runs;
 
 use std::path::Path;

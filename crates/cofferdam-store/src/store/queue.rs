@@ -1,11 +1,12 @@
 //! Accepting, claiming and cancelling runs.
 
-use cofferdam_core::{NodeId, RunId, RunRequest};
+use cofferdam_core::{RunId, RunRequest};
 
 use super::Store;
+use crate::claim_rules::{ClaimRules, Owner};
 use crate::error::Error;
 use crate::lease::Claimed;
-use crate::record::{CancelAnswer, Enqueued, ReservedRun, Slots};
+use crate::record::{CancelAnswer, Enqueued, ReservedRun};
 
 impl Store {
     /// Accepts a run: writes it as queued, with its first event. A repeated key returns the first run.
@@ -23,21 +24,21 @@ impl Store {
         }
     }
 
-    /// Gives this node the oldest queued run that it may have now: a new attempt, counted here. A run whose
-    /// lease has expired is not given; see [`Store::expired`]. `None` also if no slot is free, or older runs wait
-    /// for those that are.
+    /// Gives this node the first queued run that it may have now, by priority and then by age: a new attempt, counted
+    /// here. A run whose lease has expired is not given; see [`Store::expired`]. `None` also if no slot is free, or
+    /// runs before it wait for those that are.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn claim(
         &self,
-        node: &NodeId,
+        owner: &Owner,
         now_ms: u64,
         lease_ms: u64,
-        slots: Slots,
+        rules: &ClaimRules,
     ) -> Result<Option<Claimed>, Error> {
         match self {
-            Self::Sqlite(store) => store.claim(node, None, now_ms, lease_ms, slots).await,
+            Self::Sqlite(store) => store.claim(owner, None, now_ms, lease_ms, rules).await,
         }
     }
 
@@ -49,13 +50,13 @@ impl Store {
     pub async fn claim_run(
         &self,
         run: &RunId,
-        node: &NodeId,
+        owner: &Owner,
         now_ms: u64,
         lease_ms: u64,
-        slots: Slots,
+        rules: &ClaimRules,
     ) -> Result<Option<Claimed>, Error> {
         match self {
-            Self::Sqlite(store) => store.claim(node, Some(run), now_ms, lease_ms, slots).await,
+            Self::Sqlite(store) => store.claim(owner, Some(run), now_ms, lease_ms, rules).await,
         }
     }
 
@@ -87,12 +88,12 @@ impl Store {
     pub async fn claim_for_recovery(
         &self,
         run: &RunId,
-        new_node: &NodeId,
+        new_owner: &Owner,
         now_ms: u64,
         lease_ms: u64,
     ) -> Result<Option<Claimed>, Error> {
         match self {
-            Self::Sqlite(store) => store.claim_for_recovery(run, new_node, now_ms, lease_ms).await,
+            Self::Sqlite(store) => store.claim_for_recovery(run, new_owner, now_ms, lease_ms).await,
         }
     }
 

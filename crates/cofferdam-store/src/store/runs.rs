@@ -4,7 +4,7 @@ use cofferdam_core::RunId;
 
 use super::Store;
 use crate::error::Error;
-use crate::record::{RunFilter, RunRecord};
+use crate::record::{AttemptRecord, RunFilter, RunRecord, StateCounts};
 
 impl Store {
     /// Everything about a run but its events.
@@ -24,6 +24,26 @@ impl Store {
     pub async fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, Error> {
         match self {
             Self::Sqlite(store) => store.list_runs(filter).await,
+        }
+    }
+
+    /// The run's attempts, the first one first.
+    ///
+    /// # Errors
+    /// If the database fails or an attempt cannot be read.
+    pub async fn attempts(&self, run: &RunId) -> Result<Vec<AttemptRecord>, Error> {
+        match self {
+            Self::Sqlite(store) => store.attempts(run).await,
+        }
+    }
+
+    /// How many runs are in each state.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn state_counts(&self, now_ms: u64) -> Result<StateCounts, Error> {
+        match self {
+            Self::Sqlite(store) => store.state_counts(now_ms).await,
         }
     }
 

@@ -4,7 +4,7 @@ use cofferdam_core::{ErrorClass, EventType, NewEvent, Outcome, RunState};
 use cofferdam_store::{Error, Left, Letter, NewArtifact, Slots};
 use serde_json::json;
 
-use crate::fixture::{claimed_run, dead, event_types, left, line, lost, node, seal};
+use crate::fixture::{claimed_run, dead, event_types, left, line, lost, owner, rules, seal};
 use crate::on_every_store;
 
 on_every_store! {
@@ -81,7 +81,7 @@ on_every_store! {
         store.record_seal(&claimed.lease, &seal(), &[]).await.unwrap();
         assert_eq!(store.run(&claimed.attempt.run).await.unwrap().seal, Some(seal()));
         store.schedule_retry(&claimed.lease, &lost(), 2_000, &Left::default(), 2_000).await.unwrap();
-        store.claim(&node(1), 2_000, 1_000, Slots::Unlimited).await.unwrap();
+        store.claim(&owner(1), 2_000, 1_000, &rules(Slots::Unlimited)).await.unwrap();
         assert_eq!(store.run(&claimed.attempt.run).await.unwrap().seal, None);
         assert!(matches!(store.record_seal(&claimed.lease, &seal(), &[]).await, Err(Error::StaleLease { .. })));
     }

@@ -3,7 +3,7 @@
 use cofferdam_core::{Outcome, RunState};
 use cofferdam_store::{CancelAnswer, Error, Left, Slots};
 
-use crate::fixture::{LEASE_MS, claimed_run, event_types, lost, node, request};
+use crate::fixture::{LEASE_MS, claimed_run, event_types, lost, owner, request, rules};
 use crate::on_every_store;
 
 on_every_store! {
@@ -14,7 +14,7 @@ on_every_store! {
         let record = store.run(&run).await.unwrap();
         assert_eq!((record.state, record.outcome), (RunState::Cancelled, Some(Outcome::Cancelled)));
         assert_eq!(event_types(&store, &run).await, ["run.queued", "run.cancelled", "run.finished"]);
-        assert_eq!(store.claim(&node(1), 3_000, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
+        assert_eq!(store.claim(&owner(1), 3_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
     }
 
     async fn a_running_run_is_asked_once(fixture: Fixture) {

@@ -3,7 +3,7 @@
 use cofferdam_core::{Conversation, Outcome, RunRequest, SessionStart, Source, WorkspaceKind};
 use cofferdam_store::{Left, Slots};
 
-use crate::fixture::{LEASE_MS, node, request};
+use crate::fixture::{LEASE_MS, node, owner, request, rules};
 use crate::on_every_store;
 
 fn message(number: u128, agent: &str, folder: &str) -> RunRequest {
@@ -29,11 +29,11 @@ on_every_store! {
         }
         for (at, (number, _)) in accepted.iter().enumerate() {
             for (later, _) in &accepted[at + 1..] {
-                assert_eq!(store.claim(&node(*later), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap(), None, "{later} waits");
+                assert_eq!(store.claim(&owner(*later), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None, "{later} waits");
             }
-            let claimed = store.claim(&node(*number), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().expect("it is its turn");
+            let claimed = store.claim(&owner(*number), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().expect("it is its turn");
             for (later, _) in &accepted[at + 1..] {
-                assert_eq!(store.claim(&node(*later), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap(), None, "{later} waits");
+                assert_eq!(store.claim(&owner(*later), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None, "{later} waits");
             }
             store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
         }
@@ -43,8 +43,8 @@ on_every_store! {
         let store = fixture.open().await;
         store.enqueue(&message(1, "coder", "/w/a"), None, 1_000).await.unwrap();
         store.enqueue(&message(2, "tester", "/w/ab"), None, 1_000).await.unwrap();
-        assert!(store.claim(&node(1), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().is_some());
-        assert!(store.claim(&node(2), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().is_some());
+        assert!(store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
+        assert!(store.claim(&owner(2), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
     }
 
     async fn a_folder_has_one_run_at_a_time_and_so_has_what_is_above_and_below(fixture: Fixture) {
@@ -53,13 +53,13 @@ on_every_store! {
             let agent = format!("agent-{number}");
             store.enqueue(&message(number, &agent, folder), None, 1_000).await.unwrap();
         }
-        let first = store.claim(&node(1), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().expect("nobody is there");
+        let first = store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().expect("nobody is there");
         for number in [2, 3, 4] {
-            assert_eq!(store.claim(&node(number), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap(), None, "{number} waits");
+            assert_eq!(store.claim(&owner(number), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None, "{number} waits");
         }
-        assert!(store.claim(&node(5), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().is_some(), "another folder");
+        assert!(store.claim(&owner(5), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some(), "another folder");
         store.finish(&first.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
-        assert!(store.claim(&node(2), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().is_some());
+        assert!(store.claim(&owner(2), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
     }
 
     async fn a_run_on_a_layer_waits_for_nobody(fixture: Fixture) {
@@ -67,8 +67,8 @@ on_every_store! {
         store.enqueue(&message(1, "coder", "/w/a"), None, 1_000).await.unwrap();
         let layered = RunRequest { source: Source::Local { path: "/w/a".into() }, ..request(2) };
         store.enqueue(&layered, None, 1_000).await.unwrap();
-        assert!(store.claim(&node(1), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().is_some());
-        assert!(store.claim(&node(9), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().is_some());
+        assert!(store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
+        assert!(store.claim(&owner(9), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
     }
 
     async fn a_message_that_was_cancelled_lets_the_next_one_through(fixture: Fixture) {
@@ -76,8 +76,8 @@ on_every_store! {
         let first = message(1, "coder", "/w/a");
         store.enqueue(&first, None, 1_000).await.unwrap();
         store.enqueue(&message(2, "coder", "/w/a"), None, 1_000).await.unwrap();
-        assert_eq!(store.claim(&node(2), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
+        assert_eq!(store.claim(&owner(2), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
         store.request_cancel(&first.id, 1_500).await.unwrap();
-        assert!(store.claim(&node(2), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().is_some());
+        assert!(store.claim(&owner(2), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
     }
 }

@@ -3,7 +3,7 @@
 use cofferdam_core::{Outcome, RunState};
 use cofferdam_store::{Error, Lease, Left, MessageKind, Receipt, Slots, Store};
 
-use crate::fixture::{LEASE_MS, claimed_run, event_types, left, line, lost, node, request};
+use crate::fixture::{LEASE_MS, claimed_run, event_types, left, line, lost, node, owner, request, rules};
 use crate::on_every_store;
 
 fn is_stale<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
@@ -31,7 +31,7 @@ on_every_store! {
     async fn claim_skips_runs_with_a_live_lease(fixture: Fixture) {
         let store = fixture.open().await;
         claimed_run(&store, 1).await;
-        assert_eq!(store.claim(&node(2), 1_500, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
+        assert_eq!(store.claim(&owner(2), 1_500, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
         assert_eq!(store.expired(1_500).await.unwrap(), []);
     }
 
@@ -43,7 +43,7 @@ on_every_store! {
         assert_eq!(expired.len(), 1);
         assert_eq!(expired[0].attempt, claimed.attempt);
         assert_eq!((expired[0].node.clone(), expired[0].token), (node(1), claimed.lease.token()));
-        assert_eq!(store.claim(&node(2), late, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
+        assert_eq!(store.claim(&owner(2), late, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
     }
 
     async fn an_expired_lease_that_nobody_took_may_be_renewed(fixture: Fixture) {
@@ -71,10 +71,10 @@ on_every_store! {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
         let (run, seen) = (&claimed.attempt.run, claimed.lease.token());
-        let adopted = store.adopt_for_recovery(run, seen, &node(2), 1_500, LEASE_MS).await.unwrap().unwrap();
+        let adopted = store.adopt_for_recovery(run, seen, &owner(2), 1_500, LEASE_MS).await.unwrap().unwrap();
         assert_eq!(adopted.attempt, claimed.attempt);
         assert_eq!(store.run(run).await.unwrap().node, Some(node(2)));
-        let second = store.adopt_for_recovery(run, seen, &node(3), 1_500, LEASE_MS).await.unwrap();
+        let second = store.adopt_for_recovery(run, seen, &owner(3), 1_500, LEASE_MS).await.unwrap();
         assert_eq!(second, None);
         assert_refused_everywhere(&store, &claimed.lease).await;
     }
@@ -83,9 +83,9 @@ on_every_store! {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
         let (run, seen) = (&claimed.attempt.run, claimed.lease.token());
-        let adopted = store.adopt_for_recovery(run, seen, &node(2), 5_000, LEASE_MS).await.unwrap().unwrap();
+        let adopted = store.adopt_for_recovery(run, seen, &owner(2), 5_000, LEASE_MS).await.unwrap().unwrap();
         store.schedule_retry(&adopted.lease, &lost(), 6_000, &Left::default(), 5_000).await.unwrap();
-        let second = store.claim(&node(2), 6_000, LEASE_MS, Slots::Unlimited).await.unwrap().unwrap();
+        let second = store.claim(&owner(2), 6_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().unwrap();
         assert_eq!(second.attempt.number, 2);
         assert_refused_everywhere(&store, &adopted.lease).await;
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use cofferdam_core::{RunState, Source};
 use cofferdam_store::{Error, Left, OpenError, RunFilter, Slots, Store};
 
-use crate::fixture::{LEASE_MS, claimed_run, event_types, lost, node, request};
+use crate::fixture::{LEASE_MS, claimed_run, event_types, lost, node, owner, request, rules};
 use crate::on_every_store;
 
 on_every_store! {
@@ -44,10 +44,10 @@ on_every_store! {
             store.enqueue(&request(number), None, now_ms).await.unwrap();
         }
         for number in 1..=3 {
-            let claimed = store.claim(&node(1), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().unwrap();
+            let claimed = store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().unwrap();
             assert_eq!(claimed.attempt.run, request(number).id);
         }
-        assert_eq!(store.claim(&node(1), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
+        assert_eq!(store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
     }
 
     async fn claim_counts_the_attempt_and_says_so(fixture: Fixture) {
@@ -63,9 +63,9 @@ on_every_store! {
         let store = fixture.open().await;
         let reserved = cofferdam_core::RunRequest { claimable_by: Some(node(7)), ..request(1) };
         store.enqueue(&reserved, None, 1_000).await.unwrap();
-        assert_eq!(store.claim(&node(1), 1_000, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
+        assert_eq!(store.claim(&owner(1), 1_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
         assert_eq!(store.reserved_runs().await.unwrap()[0].claimable_by, node(7));
-        assert!(store.claim(&node(7), 1_000, LEASE_MS, Slots::Unlimited).await.unwrap().is_some());
+        assert!(store.claim(&owner(7), 1_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
         assert_eq!(store.reserved_runs().await.unwrap(), []);
     }
 
@@ -75,10 +75,10 @@ on_every_store! {
         let mut own = request(2);
         own.claimable_by = Some(node(7));
         store.enqueue(&own, None, 1_001).await.unwrap();
-        assert_eq!(store.claim_run(&own.id, &node(1), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
-        let claimed = store.claim_run(&own.id, &node(7), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap().unwrap();
+        assert_eq!(store.claim_run(&own.id, &owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
+        let claimed = store.claim_run(&own.id, &owner(7), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().unwrap();
         assert_eq!(claimed.attempt.run, own.id);
-        assert_eq!(store.claim_run(&own.id, &node(7), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
+        assert_eq!(store.claim_run(&own.id, &owner(7), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
         assert_eq!(store.run(&request(1).id).await.unwrap().state, RunState::Queued);
     }
 
@@ -87,11 +87,11 @@ on_every_store! {
         let reserved = cofferdam_core::RunRequest { claimable_by: Some(node(7)), ..request(1) };
         store.enqueue(&reserved, None, 1_000).await.unwrap();
         store.enqueue(&request(2), None, 1_000).await.unwrap();
-        let taken = store.claim_for_recovery(&reserved.id, &node(1), 1_000, LEASE_MS).await.unwrap();
+        let taken = store.claim_for_recovery(&reserved.id, &owner(1), 1_000, LEASE_MS).await.unwrap();
         assert_eq!(taken.unwrap().attempt.number, 1);
-        let again = store.claim_for_recovery(&reserved.id, &node(1), 1_000, LEASE_MS).await.unwrap();
+        let again = store.claim_for_recovery(&reserved.id, &owner(1), 1_000, LEASE_MS).await.unwrap();
         assert_eq!(again, None);
-        let common = store.claim_for_recovery(&request(2).id, &node(1), 1_000, LEASE_MS).await.unwrap();
+        let common = store.claim_for_recovery(&request(2).id, &owner(1), 1_000, LEASE_MS).await.unwrap();
         assert_eq!(common, None);
     }
 
@@ -99,8 +99,8 @@ on_every_store! {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
         store.schedule_retry(&claimed.lease, &lost(), 5_000, &Left::default(), 2_000).await.unwrap();
-        assert_eq!(store.claim(&node(1), 4_999, LEASE_MS, Slots::Unlimited).await.unwrap(), None);
-        let second = store.claim(&node(2), 5_000, LEASE_MS, Slots::Unlimited).await.unwrap().unwrap();
+        assert_eq!(store.claim(&owner(1), 4_999, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
+        let second = store.claim(&owner(2), 5_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().unwrap();
         assert_eq!(second.attempt.number, 2);
         assert!(second.lease.token() > claimed.lease.token());
     }
@@ -114,8 +114,8 @@ on_every_store! {
             let store = stores[number % 2].clone();
             tokio::spawn(async move {
                 let mut runs = Vec::new();
-                let own = node(number as u128);
-                while let Some(claimed) = store.claim(&own, 1_000, LEASE_MS, Slots::Unlimited).await.unwrap() {
+                let own = owner(number as u128);
+                while let Some(claimed) = store.claim(&own, 1_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap() {
                     runs.push(claimed.attempt);
                 }
                 runs
@@ -134,9 +134,9 @@ on_every_store! {
         for number in 1..=3 {
             store.enqueue(&request(number), None, 1_000 + number as u64).await.unwrap();
         }
-        store.claim(&node(1), 2_000, LEASE_MS, Slots::Unlimited).await.unwrap();
+        store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap();
         let list = async |newest, states| {
-            let records = store.list_runs(&RunFilter { newest, states }).await.unwrap();
+            let records = store.list_runs(&RunFilter { states, ..RunFilter::newest(newest) }).await.unwrap();
             records.into_iter().map(|record| record.request.id).collect::<Vec<_>>()
         };
         assert_eq!(list(2, vec![]).await, [request(3).id, request(2).id]);

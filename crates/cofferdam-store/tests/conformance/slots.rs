@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use cofferdam_core::{Outcome, RunRequest, RunState};
 use cofferdam_store::{Claimed, Slots, Store};
 
-use crate::fixture::{LEASE_MS, left, lost, node, request};
+use crate::fixture::{LEASE_MS, left, lost, node, owner, request, rules};
 use crate::on_every_store;
 
 const ONE: Slots = Slots::AtMost(NonZeroU32::MIN);
@@ -19,7 +19,7 @@ async fn reserve(store: &Store, number: u128, now_ms: u64) {
 
 async fn claim(store: &Store, number: u128, now_ms: u64, slots: Slots) -> Option<Claimed> {
     store
-        .claim_run(&request(number).id, &node(number), now_ms, LEASE_MS, slots)
+        .claim_run(&request(number).id, &owner(number), now_ms, LEASE_MS, &rules(slots))
         .await
         .expect("claiming works")
 }
@@ -72,10 +72,10 @@ on_every_store! {
         store.enqueue(&request(2), None, 1_001).await.unwrap();
         reserve(&store, 3, 1_002).await;
         let first = claim(&store, 1, 2_000, ONE).await.unwrap();
-        assert_eq!(store.claim(&node(9), 2_000, LEASE_MS, ONE).await.unwrap(), None);
+        assert_eq!(store.claim(&owner(9), 2_000, LEASE_MS, &rules(ONE)).await.unwrap(), None);
         end(&store, &first, 3_000).await;
         assert_eq!(claim(&store, 3, 3_000, ONE).await, None, "the dispatcher's run is older");
-        assert_eq!(store.claim(&node(9), 3_000, LEASE_MS, ONE).await.unwrap().unwrap().attempt.run, request(2).id);
+        assert_eq!(store.claim(&owner(9), 3_000, LEASE_MS, &rules(ONE)).await.unwrap().unwrap().attempt.run, request(2).id);
     }
 
     async fn one_that_nobody_asks_for_any_more_holds_nobody_up(fixture: Fixture) {
@@ -104,7 +104,7 @@ on_every_store! {
         let store = fixture.open().await;
         let timeout_ms = request(1).policy.timeout_ms;
         store.enqueue(&request(1), None, 1_000).await.unwrap();
-        store.claim(&node(9), 2_000, LEASE_MS, ONE).await.unwrap().unwrap();
+        store.claim(&owner(9), 2_000, LEASE_MS, &rules(ONE)).await.unwrap().unwrap();
         reserve(&store, 2, 2_000).await;
         let over = 2_000 + LEASE_MS + timeout_ms;
         assert_eq!(claim(&store, 2, over - 1, ONE).await, None);
@@ -114,7 +114,7 @@ on_every_store! {
     async fn an_adopted_attempt_keeps_its_slot(fixture: Fixture) {
         let store = fixture.open().await;
         store.enqueue(&request(1), None, 1_000).await.unwrap();
-        let claimed = store.claim(&node(9), 2_000, LEASE_MS, ONE).await.unwrap().unwrap();
+        let claimed = store.claim(&owner(9), 2_000, LEASE_MS, &rules(ONE)).await.unwrap().unwrap();
         store.adopt(&node(9), &claimed.attempt.run, 3_000, LEASE_MS).await.unwrap().unwrap();
         assert_eq!(store.slots_in_use(3_000).await.unwrap(), 1);
     }

@@ -1,0 +1,57 @@
+//! The nodes that execute runs, and how they wake each other.
+
+use cofferdam_core::NodeId;
+
+use super::Store;
+use crate::error::Error;
+use crate::node_record::NodeRecord;
+use crate::wake::{Wakes, wake_all};
+
+impl Store {
+    /// Tells everybody who waits that something has changed. A hint, never the data: it never waits, and whoever misses
+    /// it polls.
+    pub fn wake(&self) {
+        match self {
+            Self::Sqlite(store) => drop(wake_all(store.wake_folder())),
+        }
+    }
+
+    /// Listens for wakes under a name that nobody else has, until the returned value is dropped. Must be called within a
+    /// tokio runtime. Where no wake can come, the count never changes.
+    #[must_use]
+    pub fn wakes(&self, name: &NodeId) -> Wakes {
+        match self {
+            Self::Sqlite(store) => Wakes::of_folder(store.wake_folder(), name),
+        }
+    }
+
+    /// Writes down what a node tells of itself, over what it told before.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn report_node(&self, node: &NodeRecord) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(store) => store.report_node(node).await,
+        }
+    }
+
+    /// Forgets a node.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn remove_node(&self, node: &NodeId) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(store) => store.remove_node(node).await,
+        }
+    }
+
+    /// Every node that has told of itself and was not forgotten.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn nodes(&self) -> Result<Vec<NodeRecord>, Error> {
+        match self {
+            Self::Sqlite(store) => store.nodes().await,
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What the service keeps beside runs: nodes, projects, keys, changes; and what it forgets.
+
+use std::path::PathBuf;
+
+use cofferdam_core::{
+    KeyId, MessageKind, Mode, Outcome, Project, ProjectId, Role, RunState, Scope, Scopes, Source,
+};
+use cofferdam_store::{
+    Left, ModeReport, NewArtifact, NewAudit, NewKey, NodeHealth, NodeRecord, NodeReport, Receipt,
+    ReceiptState, Retention, RunCursor, RunFilter,
+};
+use serde_json::json;
+
+use crate::fixture::{claimed_run, dead, event_types, left, line, lost, node, owner, request, seal};
+use crate::on_every_store;
+
+fn report(running: u32, health: NodeHealth) -> NodeRecord {
+    NodeRecord {
+        id: node(1),
+        place: owner(1).place,
+        started_at_ms: 1_000,
+        seen_at_ms: 2_000 + u64::from(running),
+        report: NodeReport {
+            name: "main".to_owned(),
+            host: "builder".to_owned(),
+            version: "0.1.0".to_owned(),
+            roles: vec![Role::Worker],
+            capacity: 4,
+            running,
+            health,
+            modes: vec![ModeReport { mode: Mode::Native, missing: None }],
+        },
+    }
+}
+
+fn key(number: u128, sha256: &str) -> NewKey {
+    let scopes: Scopes = [Scope::Read, Scope::Run].into_iter().collect();
+    NewKey { id: KeyId::new(1, number), name: "ci".to_owned(), sha256: sha256.to_owned(), scopes }
+}
+
+on_every_store! {
+    async fn a_node_is_known_by_what_it_told_last(fixture: Fixture) {
+        let store = fixture.open().await;
+        store.report_node(&report(0, NodeHealth::Ready)).await.unwrap();
+        let resting = NodeHealth::Resting { reason: "no engine".to_owned(), until_ms: 9_000 };
+        store.report_node(&report(1, resting.clone())).await.unwrap();
+        assert_eq!(store.nodes().await.unwrap(), [report(1, resting)]);
+        store.remove_node(&node(1)).await.unwrap();
+        assert_eq!(store.nodes().await.unwrap(), []);
+    }
+
+    async fn a_key_is_found_by_its_hash_and_stays_on_record_when_it_is_revoked(fixture: Fixture) {
+        let store = fixture.open().await;
+        store.create_key(&key(1, "aa"), 1_000).await.unwrap();
+        store.create_key(&key(2, "bb"), 1_001).await.unwrap();
+        assert!(store.create_key(&key(3, "aa"), 1_002).await.is_err(), "the same key twice");
+        assert_eq!(store.key_of("cc").await.unwrap(), None);
+        let found = store.key_of("bb").await.unwrap().unwrap();
+        assert_eq!((found.id.clone(), found.scopes.to_string().as_str()), (KeyId::new(1, 2), "read,run"));
+        store.use_key(&found.id, 5_000).await.unwrap();
+        assert!(store.revoke_key(&found.id, 6_000).await.unwrap());
+        assert!(store.revoke_key(&found.id, 7_000).await.unwrap(), "again changes nothing");
+        assert!(!store.revoke_key(&KeyId::new(1, 9), 7_000).await.unwrap());
+        let keys = store.keys().await.unwrap();
+        assert_eq!(keys.iter().map(|key| key.revoked_at_ms).collect::<Vec<_>>(), [None, Some(6_000)]);
+        assert_eq!(keys[1].used_at_ms, Some(5_000));
+    }
+
+    async fn a_project_is_found_by_its_id_or_name_and_no_name_is_given_twice(fixture: Fixture) {
+        let store = fixture.open().await;
+        let project = |number: u128, name: &str| Project {
+            id: ProjectId::new(1, number),
+            name: name.parse().unwrap(),
+            source: Source::Local { path: PathBuf::from("/srv/shop") },
+            max_concurrency: None,
+        };
+        assert!(store.create_project(&project(1, "shop"), 1_000).await.unwrap());
+        assert!(!store.create_project(&project(2, "shop"), 1_000).await.unwrap());
+        assert!(store.create_project(&project(3, "bar"), 1_000).await.unwrap());
+        assert_eq!(store.find_project("shop").await.unwrap(), Some(project(1, "shop")));
+        let id = ProjectId::new(1, 3);
+        assert_eq!(store.find_project(id.as_str()).await.unwrap(), Some(project(3, "bar")));
+        assert_eq!(store.projects().await.unwrap(), [project(3, "bar"), project(1, "shop")]);
+        assert!(store.remove_project(&id).await.unwrap());
+        assert!(!store.remove_project(&id).await.unwrap());
+    }
+
+    async fn changes_are_read_page_by_page_newest_first(fixture: Fixture) {
+        let store = fixture.open().await;
+        for number in 1..=3_u64 {
+            let change = NewAudit {
+                at_ms: number,
+                actor: "key".to_owned(),
+                action: "run.created".to_owned(),
+                subject: format!("run {number}"),
+                data: json!({ "n": number }),
+            };
+            store.record_audit(&change).await.unwrap();
+        }
+        let page = store.audit_before(u64::MAX, 2).await.unwrap();
+        assert_eq!(page.iter().map(|one| one.change.at_ms).collect::<Vec<_>>(), [3, 2]);
+        let rest = store.audit_before(page[1].seq, 2).await.unwrap();
+        assert_eq!(rest.iter().map(|one| one.change.subject.as_str()).collect::<Vec<_>>(), ["run 1"]);
+    }
+
+    async fn runs_are_listed_by_project_and_page_by_page(fixture: Fixture) {
+        let store = fixture.open().await;
+        let project = ProjectId::new(1, 1);
+        for number in 1..=5_u64 {
+            let mut request = request(number.into());
+            if number != 3 {
+                request.placement.project = Some(project.clone());
+            }
+            store.enqueue(&request, None, 1_000 + number / 2).await.unwrap();
+        }
+        let mut filter = RunFilter { project: Some(project), ..RunFilter::newest(2) };
+        let mut seen = Vec::new();
+        loop {
+            let page = store.list_runs(&filter).await.unwrap();
+            let Some(last) = page.last() else { break };
+            filter.after = Some(RunCursor { created_at_ms: last.created_at_ms, run: last.request.id.clone() });
+            seen.extend(page.iter().map(|run| run.request.id.clone()));
+        }
+        assert_eq!(seen, [5, 4, 2, 1].map(|number| request(number).id));
+        let counts = store.state_counts(2_000).await.unwrap();
+        assert_eq!((counts.counts, counts.oldest_waiting_ms), (vec![(RunState::Queued, 5)], Some(1_000)));
+    }
+
+    async fn attempts_and_messages_are_read_back(fixture: Fixture) {
+        let store = fixture.open().await;
+        let first = claimed_run(&store, 1).await;
+        let run = &first.attempt.run;
+        store.record_seal(&first.lease, &seal(), &[]).await.unwrap();
+        let message = store.add_message(run, MessageKind::Steer, "go left", 1_100).await.unwrap();
+        let late = store.add_message(run, MessageKind::FollowUp, "and then", 1_200).await.unwrap();
+        let delivered = Receipt::Delivered { taken_as: None };
+        store.mark_message(&first.lease, message, &delivered, 1_300).await.unwrap();
+        store.finish(&first.lease, &lost(), &left(&[]), 2_000).await.unwrap();
+        let attempts = store.attempts(run).await.unwrap();
+        assert_eq!(attempts.len(), 1);
+        assert_eq!((attempts[0].number, attempts[0].ended_at_ms), (1, Some(2_000)));
+        assert_eq!((attempts[0].seal.clone(), attempts[0].outcome.clone()), (Some(seal()), Some(lost())));
+        let messages = store.messages(run).await.unwrap();
+        let states: Vec<_> = messages.iter().map(|one| (one.message.id, one.state.clone())).collect();
+        let refused = ReceiptState::Refused { reason: "run_ended".to_owned() };
+        assert_eq!(states, [(message, ReceiptState::Delivered), (late, refused)]);
+    }
+
+    async fn what_is_old_is_forgotten_and_dead_letters_and_living_runs_are_not(fixture: Fixture) {
+        let store = fixture.open().await;
+        let artifact = |number: u32| NewArtifact {
+            name: "diff".to_owned(),
+            path: PathBuf::from(format!("/runs/{number}/diff.patch")),
+            bytes: 1,
+            sha256: "aa".to_owned(),
+        };
+        for number in 1..=3_u32 {
+            let claimed = claimed_run(&store, number.into()).await;
+            let lines: Vec<_> = (0..5).map(line).collect();
+            store.append(&claimed.lease, &lines).await.unwrap();
+            let mut what = match number {
+                2 => dead(cofferdam_core::ErrorClass::Transient),
+                _ => left(&[]),
+            };
+            what.artifacts = vec![artifact(number)];
+            let left: Left = what;
+            store.finish(&claimed.lease, &Outcome::Succeeded, &left, 1_000 * u64::from(number)).await.unwrap();
+        }
+        let alive = claimed_run(&store, 4).await;
+        let nothing = store.expire(&Retention::default()).await.unwrap();
+        assert_eq!((nothing.runs.len(), nothing.events, nothing.artifacts.len()), (0, 0, 0));
+
+        let retention = Retention { runs_before_ms: Some(2_500), ..Retention::default() };
+        let expired = store.expire(&retention).await.unwrap();
+        assert_eq!(expired.runs, [request(1).id]);
+        assert_eq!(expired.artifacts, [PathBuf::from("/runs/1/diff.patch")]);
+        assert!(store.run(&request(1).id).await.is_err());
+        assert!(store.letter(&request(2).id).await.unwrap().is_some());
+
+        let retention = Retention {
+            events_before_ms: Some(5_000),
+            artifacts_before_ms: Some(2_500),
+            ..Retention::default()
+        };
+        let expired = store.expire(&retention).await.unwrap();
+        assert_eq!(expired.artifacts, [PathBuf::from("/runs/2/diff.patch")]);
+        assert!(expired.events > 0);
+        let kept = store.events_after(&request(3).id, 0, 100).await.unwrap();
+        let types: Vec<_> = kept.iter().map(|event| event.event_type.as_str()).collect();
+        assert_eq!(types, ["run.queued", "run.finished"]);
+        assert_eq!(event_types(&store, &alive.attempt.run).await, ["run.queued", "run.claimed"]);
+        let again = store.expire(&retention).await.unwrap();
+        assert_eq!((again.events, again.artifacts.len()), (0, 0), "nothing is left to forget");
+    }
+}
