@@ -20,6 +20,7 @@ mod iso_time;
 mod loopback;
 mod mask;
 mod message;
+mod node_name;
 mod outcome;
 mod placement;
 mod policy;
@@ -51,6 +52,7 @@ pub use iso_time::iso_time;
 pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
+pub use node_name::NodeName;
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
 pub use placement::{Lane, Placement, Priority};
 pub use policy::{
