@@ -18,6 +18,7 @@ use crate::attached::{Cancel, Stage};
 use crate::conversation::Memory;
 use crate::egress::Granted;
 use crate::node::{Node, now_ms};
+use crate::patience::Patience;
 use crate::workspace::{self, Handover, Layering, Prepared};
 
 /// A sandbox whose worker runs, or has run.
@@ -214,7 +215,8 @@ pub(crate) async fn has_created(node: &Node, claimed: &Claimed) -> Result<bool, 
     let number = claimed.attempt.number;
     let mut after = 0;
     loop {
-        let events = node.store.events_after(&claimed.attempt.run, after, 500).await?;
+        let next = || node.store.events_after(&claimed.attempt.run, after, 500);
+        let events = Patience::of(node).with(next).await?;
         let Some(last) = events.last() else { return Ok(false) };
         after = last.seq;
         let created = |event: &cofferdam_core::Event| {
