@@ -76,25 +76,19 @@ pub(crate) fn granted(
 }
 
 /// What the step that publishes an attempt's changes is granted: the run's repository and its one branch, and nothing
-/// else. `None` if nothing is to be published. Makes the folder of its socket, which no agent ever sees.
-pub(crate) fn publishing(
-    home: &Home,
-    attempt: &AttemptRef,
-    request: &RunRequest,
-) -> io::Result<Option<Publishing>> {
-    let (Some(publish), Some(url)) = (&request.publish, repository(&request.source)) else { return Ok(None) };
-    let folder = publishing_folder(home, attempt);
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(&folder)?;
+/// else. `None` if nothing is to be published.
+pub(crate) fn publishing(home: &Home, attempt: &AttemptRef, request: &RunRequest) -> Option<Publishing> {
+    let (publish, url) = (request.publish.as_ref()?, repository(&request.source)?);
     let grant = Grant {
         attempt: attempt.clone(),
-        folder,
+        folder: publishing_folder(home, attempt),
         // Not even to what the agent was allowed. Which addresses count as listed is told to the broker apart.
         proxy: None,
         forwards: Vec::new(),
         model: None,
         git: Some(GitGrant { url, push: Some(publish.branch.as_str().to_owned()) }),
     };
-    Ok(Some(Publishing { grant, listed: request.policy.egress.allow.clone() }))
+    Some(Publishing { grant, listed: request.policy.egress.allow.clone() })
 }
 
 /// The way out of the step that publishes.
@@ -106,8 +100,15 @@ pub(crate) struct Publishing {
     pub(crate) listed: Vec<AllowRule>,
 }
 
-/// Where the socket of the step that publishes is. It is there only while that step runs: a broker in another process
-/// takes it as the sign that the agent is gone.
+impl Publishing {
+    /// Makes the folder of its socket, which no agent ever sees. From then on a broker in another process serves the step,
+    /// and no longer the agent.
+    pub(crate) fn announce(&self) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(&self.grant.folder)
+    }
+}
+
+/// Where the socket of the step that publishes is. It goes with the workspace.
 pub(crate) fn publishing_folder(home: &Home, attempt: &AttemptRef) -> PathBuf {
     home.workspaces().join(SandboxId::of(attempt).to_string()).join("publish")
 }

@@ -132,7 +132,7 @@ impl BrokerService {
             return Ok(None);
         }
         let record = self.store.run(&attempt.run).await?;
-        let Some(publishing) = publishing(&self.home, attempt, &record.request)? else { return Ok(None) };
+        let Some(publishing) = publishing(&self.home, attempt, &record.request) else { return Ok(None) };
         if let Err(error) = self.broker.open(publishing.grant.clone()).await {
             tracing::warn!(run.id = %attempt.run, %error, "an attempt's changes cannot be published");
             return Ok(None);

@@ -16,7 +16,7 @@ use cofferdam_store::{Claimed, Left, failpoint};
 use serde_json::{Value, json};
 
 use crate::artifacts::{KeptDiff, Shown, find_git, make_durable, make_scratch, read_answer};
-use crate::egress::{Publishing, publishing, publishing_folder};
+use crate::egress::{Publishing, publishing};
 use crate::node::{Node, now_ms};
 use crate::workspace::{CheckedOut, Handover};
 pub use job::{PublishAnswer, PublishJob};
@@ -132,15 +132,14 @@ impl Published<'_> {
         let Claimed { attempt, request, .. } = self.claimed;
         let base = self.handover.checked_out.as_ref().ok_or(Fault::NoBase)?;
         let Source::Git { url, .. } = &request.source else { return Err(Fault::NoBase) };
-        let way_out = publishing(&self.node.home, attempt, request)?.ok_or(Fault::NoBase)?;
+        let way_out = publishing(&self.node.home, attempt, request).ok_or(Fault::NoBase)?;
+        way_out.announce()?;
         let opened = self.node.broker.open_publishing(&self.node.store, &way_out).await;
         let done = match opened {
             Ok(()) => self.push(&Step { publish, url, base, diff, way_out: &way_out }, committed).await,
             Err(error) => Err(Fault::WayOut(with_causes(&error))),
         };
         self.node.broker.close(&self.node.store, attempt).await;
-        // A broker in another process sees by this that it is over.
-        let _ = cofferdam_sandbox::remove_tree(&publishing_folder(&self.node.home, attempt));
         done
     }
 

@@ -1,8 +1,11 @@
 //! A run's changes become a commit on a branch of its own repository, pushed by the broker once the agent is gone.
 
 use std::process::Command;
+use std::time::Duration;
 
-use cofferdam_e2e::{Finished, Record};
+use cofferdam_core::{LocalUrls, Network, Publish, RepoUrl, RunState, Source};
+use cofferdam_e2e::processes::wait_until;
+use cofferdam_e2e::{DetachedNode, Finished, Marks, Queue, Record, node_id};
 use serde_json::Value;
 
 use crate::git::Forge;
@@ -156,7 +159,7 @@ async fn nothing_is_pushed_where_nothing_was_changed_or_a_secret_was_written() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_network_of_none_or_a_repository_that_is_not_listed_changes_nothing_about_the_way_out() {
+async fn a_repository_at_a_private_address_that_is_not_listed_is_not_pushed_to() {
     let forge = Forge::open().await;
     let mut command = forge.fixture.command();
     command.args(["run", "--json", "--repo", &forge.address(), "--commit-branch", "work"]);
@@ -181,6 +184,43 @@ async fn killed_after_the_push_the_next_start_finds_the_same_commit_there() {
     assert_eq!(data.len(), 1);
     assert_eq!(data[0]["commit_sha"], pushed);
     assert_eq!(forge.at_host(&["rev-list", "--count", "main..work"]), "1");
+}
+
+/// A node with a broker of its own, which learns from the state folder when the agent is gone.
+#[test]
+fn a_detached_run_is_published_by_the_broker_beside_its_node_also_after_a_crash() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let forge = runtime.block_on(Forge::open());
+    let (queue, marks) = (Queue::open(&forge.fixture), Marks::new(&forge.fixture));
+    let enqueue = |branch: &str, script: &str| {
+        queue.enqueue(&forge.fixture, &marks, script, |request| {
+            let url = RepoUrl::parse(&forge.address(), LocalUrls::Refuse).expect("an address");
+            request.source = Source::Git { url, reference: None };
+            request.policy.network = Network::Sealed;
+            let allow = forge.host.address().to_string();
+            request.policy.egress.allow = vec![allow.parse().expect("a rule")];
+            let branch = branch.parse().expect("a branch");
+            request.publish = Some(Publish { branch, commit_message: None });
+        })
+    };
+    let mut node = DetachedNode::start(&forge.fixture, &node_id(1), Some("runner.pushed"));
+    let run = enqueue("first", "echo x > x.txt; git push origin HEAD:first && exit 7; true");
+    assert!(node.is_killed_within(Duration::from_secs(60)), "it pushes");
+    let pushed = forge.at_host(&["rev-parse", "first"]);
+    let node = DetachedNode::start(&forge.fixture, &node_id(1), None);
+    assert_eq!(queue.wait_for_end(&run), RunState::Succeeded);
+    assert_eq!(forge.at_host(&["rev-parse", "first"]), pushed);
+    let record = Record::of(&forge.fixture, run.as_str());
+    assert_eq!(record.data_of("publish.pushed").len(), 1);
+    assert_eq!(record.data_of("publish.pushed")[0]["commit_sha"], pushed);
+
+    let second = enqueue("second", "echo y > y.txt");
+    assert_eq!(queue.wait_for_end(&second), RunState::Succeeded);
+    assert_eq!(forge.at_host(&["show", "second:y.txt"]), "y");
+    let workspaces = forge.fixture.state().join("workspaces");
+    let is_empty = || std::fs::read_dir(&workspaces).is_ok_and(|mut entries| entries.next().is_none());
+    wait_until(Duration::from_secs(20), "the workspaces are removed", is_empty);
+    node.stop();
 }
 
 #[test]
