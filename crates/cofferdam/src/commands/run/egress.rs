@@ -1,7 +1,8 @@
 //! What a run may reach and spend: `--network`, `--allow`, `--forward`, `--push` and the budgets.
 
 use cofferdam_core::{
-    AllowEntry, AllowRule, Budget, EgressPolicy, EgressSettings, Forward, Mode, Network, gateway, preset,
+    AllowEntry, AllowRule, BranchName, Budget, EgressPolicy, EgressSettings, Forward, Mode, Network,
+    ValueError, gateway, preset,
 };
 
 use super::args::RunArgs;
@@ -150,22 +151,11 @@ fn forward(text: &str) -> Result<Forward, UsageError> {
     Ok(Forward { port, target })
 }
 
-/// A branch name as git allows it, and nothing that a refspec could be made of.
 fn branch(name: &str) -> Result<String, UsageError> {
-    let bad = name.is_empty()
-        || name.starts_with(['-', '/', '.'])
-        || name.ends_with(['/', '.'])
-        || name.ends_with(".lock")
-        || ["..", "//", "@{", "/."].iter().any(|part| name.contains(part))
-        || name.starts_with("refs/")
-        || name.chars().any(|c| c.is_control() || " ~^:?*[\\+".contains(c));
-    if bad {
-        return Err(UsageError::new(
-            format!("--push `{name}` is not the name of a branch"),
-            "type the name alone, such as `--push fix-login`",
-        ));
-    }
-    Ok(name.to_owned())
+    let branch: BranchName = name
+        .parse()
+        .map_err(|error: ValueError| UsageError::new(format!("--push {}", error.problem), error.hint))?;
+    Ok(branch.into())
 }
 
 /// Reads the budgets.

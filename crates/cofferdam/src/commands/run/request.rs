@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use cofferdam_core::{
     AgentSetup, ContainerPolicy, Effective, FilePattern, ImageReferenceError, LEAST_DISK_BYTES,
-    LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS, Mask, Mode, Mount, Policy, RelativeFolder,
-    RetryPolicy, RunId, RunRequest, SandboxSettings, Settings, ValueError,
+    LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS, Mask, Mode, Mount, Policy, Publish, RelativeFolder,
+    RetryPolicy, RunId, RunRequest, SandboxSettings, Settings, Source, ValueError,
 };
 
 use super::agent::agent_from;
@@ -73,6 +73,7 @@ pub(crate) fn request_from(
             ));
         }
     };
+    let publish = publish_from(args, &source)?;
     let request = RunRequest {
         id,
         source,
@@ -86,7 +87,7 @@ pub(crate) fn request_from(
         replay_of: None,
         placement: cofferdam_core::Placement::default(),
         working_dir: working_dir_from(args)?,
-        publish: None,
+        publish,
     };
     Ok(Accepted { request, apply_to, notices, mode_by: choice.mode.by })
 }
@@ -103,6 +104,25 @@ pub(crate) fn policy_of(
     let choice = choice::choose(&args, settings)?;
     let policy = policy_from(&args, caller, &choice, &settings.settings, true, &mut Vec::new())?;
     Ok((policy, choice.mode.by))
+}
+
+fn publish_from(args: &RunArgs, source: &Source) -> Result<Option<Publish>, UsageError> {
+    let Some(branch) = &args.commit_branch else { return Ok(None) };
+    let refused =
+        |flag: &str, error: ValueError| UsageError::new(format!("{flag} {}", error.problem), error.hint);
+    let publish = Publish {
+        branch: branch.parse().map_err(|error| refused("--commit-branch", error))?,
+        commit_message: args
+            .commit_message
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(|error| refused("--commit-message", error))?,
+    };
+    match publish.refused_for(source) {
+        Some(error) => Err(refused("--commit-branch:", error)),
+        None => Ok(Some(publish)),
+    }
 }
 
 fn working_dir_from(args: &RunArgs) -> Result<Option<RelativeFolder>, UsageError> {
