@@ -82,7 +82,7 @@ pub use settings::{
     DockerSettings, Effective, EgressSettings, EngineAddress, FilePattern, KeyPath, Layer, LimitOverrides,
     LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin,
     OutputSize, PidsLimit, PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, Refused, Role,
-    RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, Settings, SettingsError, Size,
+    RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, Settings, SettingsError, Size, StoreUrl,
     TimeoutSeconds, VariableName, add_agent, read_layer, reference as settings_reference,
     schema as settings_schema, set_mode, tighten,
 };

@@ -17,6 +17,7 @@ mod roles;
 mod runtime;
 mod sandbox;
 mod schema;
+mod store_url;
 mod untrusted;
 #[cfg(test)]
 mod value_table;
@@ -45,6 +46,7 @@ pub use self::roles::{Role, RoleSettings, RolesSettings};
 pub use self::runtime::{OciRuntime, RuntimeCommand};
 pub use self::sandbox::{AppleSettings, DockerSettings, MaskSettings, SandboxSettings};
 pub use self::schema::schema;
+pub use self::store_url::StoreUrl;
 pub use self::untrusted::{Refused, tighten};
 use crate::egress::AllowRule;
 
