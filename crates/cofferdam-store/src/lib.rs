@@ -32,7 +32,7 @@ pub use message::{Message, MessageId, MessageRecord, Receipt, ReceiptState};
 pub use node_record::{ModeReport, NodeHealth, NodeRecord, NodeReport};
 pub use record::{
     AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
-    LiveRun, NewArtifact, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunRecord, Slots,
+    LiveRun, NewArtifact, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord, Slots,
     StateCounts,
 };
 pub use sqlite::Sqlite;
