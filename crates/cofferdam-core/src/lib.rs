@@ -78,12 +78,13 @@ pub use seal::{
     NamespaceFact, OutsideSeal, Seal, Tried,
 };
 pub use settings::{
-    AgentName, AgentSettings, AllowEntry, AppleSettings, ContainerNetwork, Count, Cpus, DiskSize,
-    DockerSettings, Effective, EgressSettings, EngineAddress, FilePattern, KeyPath, Layer, LimitOverrides,
-    LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin,
-    OutputSize, PidsLimit, PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, Refused, Role,
-    RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, Settings, SettingsError, Size,
-    TimeoutSeconds, VariableName, add_agent, read_layer, reference as settings_reference,
+    AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings, Capacity,
+    ContainerNetwork, Count, Cpus, DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings,
+    EngineAddress, ExecutionTimeMs, FilePattern, KeyPath, Layer, LimitOverrides, LimitSettings, MaskSettings,
+    MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit,
+    PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern, Role,
+    RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, ServiceSettings, Settings, SettingsError,
+    Size, TimeoutSeconds, VariableName, WebOrigin, add_agent, read_layer, reference as settings_reference,
     schema as settings_schema, set_mode, tighten,
 };
 pub use value::ValueError;

@@ -17,6 +17,7 @@ mod roles;
 mod runtime;
 mod sandbox;
 mod schema;
+mod service;
 mod untrusted;
 #[cfg(test)]
 mod value_table;
@@ -45,6 +46,10 @@ pub use self::roles::{Role, RoleSettings, RolesSettings};
 pub use self::runtime::{OciRuntime, RuntimeCommand};
 pub use self::sandbox::{AppleSettings, DockerSettings, MaskSettings, SandboxSettings};
 pub use self::schema::schema;
+pub use self::service::{
+    AllowedHost, AllowedMode, AllowedRoot, Capacity, DrainSeconds, ExecutionTimeMs, PublicUrl, RepoPattern,
+    ServiceSettings, WebOrigin,
+};
 pub use self::untrusted::{Refused, tighten};
 use crate::egress::AllowRule;
 
@@ -83,6 +88,8 @@ pub struct Settings {
     pub agents: BTreeMap<AgentName, AgentSettings>,
     /// Who does which kind of work, for `--role`.
     pub roles: RolesSettings,
+    /// The service: `cofferdam serve` and `cofferdam work`.
+    pub service: ServiceSettings,
     /// What models cost.
     pub prices: PriceSettings,
 }

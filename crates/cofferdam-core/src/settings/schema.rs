@@ -8,8 +8,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::{
-    AgentName, AllowEntry, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, OciRuntime, PolicyName,
-    Provider, RuntimeCommand, Settings, Size, VariableName,
+    AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ContainerNetwork, Count, Cpus,
+    EngineAddress, FilePattern, OciRuntime, PolicyName, Provider, PublicUrl, RepoPattern, RuntimeCommand,
+    Settings, Size, VariableName, WebOrigin,
 };
 use crate::egress::AllowRule;
 use crate::image::ImageReference;
@@ -114,6 +115,14 @@ values! {
         "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]*$", "not": { "enum": ["host", "none"] }
     },
     EngineAddress => { "type": "string", "pattern": "^(unix:///|tcp://[^/])" },
+    AllowedMode => { "enum": [
+        "native", "native:open", "docker", "docker:open", "apple", "apple:open", "host:open",
+    ] },
+    AllowedRoot => { "type": "string", "pattern": "^/" },
+    RepoPattern => { "type": "string", "pattern": "^(https|ssh|git|file)://|^[^/]+:" },
+    AllowedHost => { "type": "string", "pattern": "^[^/@*]+$" },
+    WebOrigin => { "type": "string", "pattern": "^https?://[^/@*]+$" },
+    PublicUrl => { "type": "string", "pattern": "^https?://[^@*?#]+$" },
     OciRuntime => { "type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9._-]*$" },
     RuntimeCommand => { "type": "string", "pattern": "^(/\\S*[^/\\s]|[A-Za-z0-9_][A-Za-z0-9._-]*)$" },
     Cpus => { "type": ["string", "number"], "pattern": "^[0-9]*\\.?[0-9]+$", "minimum": 0.01, "maximum": 1024 },

@@ -168,6 +168,39 @@ pub(super) fn rows() -> Vec<Row> {
     row("agents.coder.sandbox_mode", json!(["docker"]), &[mode()]);
     row("agents.coder.policy", json!(["strict"]), &[(json!("../x"), "is not the name of a policy; type")]);
     row("agents.coder.system_prompt", json!(["Be brief."]), &[text()]);
+    row("agents.coder.max_concurrency", json!([0, 1]), &[(json!(-1), "between 0 and 10000")]);
+    row("service.listen", json!(["127.0.0.1:8787", "[::]:80"]), &[(json!("localhost"), "")]);
+    row(
+        "service.public_url",
+        json!(["https://cofferdam.example"]),
+        &[(json!("cofferdam.example"), "is not an address of the API; type an address")],
+    );
+    row(
+        "service.allowed_hosts",
+        json!([[], ["cofferdam.example"]]),
+        &[(json!(["*"]), "type a name such as")],
+    );
+    row(
+        "service.cors_origins",
+        json!([[], ["https://a.example"]]),
+        &[(json!(["*"]), "type scheme and host")],
+    );
+    row("service.capacity", json!([1, 8]), &[(json!(0), "between 1 and 10000")]);
+    row("service.max_concurrency_per_project", json!([0, 2]), &[(json!(-1), "between 0 and 10000")]);
+    row("service.max_concurrency_per_agent", json!([0, 2]), &[(json!(-1), "between 0 and 10000")]);
+    row(
+        "service.allowed_modes",
+        json!([[], ["native", "docker:open"], ["host:open"]]),
+        &[(json!(["host"]), "type a mode such as"), (json!("docker"), "type a list")],
+    );
+    row("service.allowed_roots", json!([[], ["/srv/repos"]]), &[(json!(["repos"]), "type a folder such as")]);
+    row(
+        "service.allowed_repos",
+        json!([[], ["https://github.com/acme/*"]]),
+        &[(json!(["https://*.example/x"]), "has a pattern in the name of its host")],
+    );
+    row("service.max_execution_time_ms", json!([1, 300_000]), &[(json!(0), "is not a whole number")]);
+    row("service.drain_seconds", json!([0, 30]), &[(json!(86_401), "between 0 and 86400")]);
     for keys in [
         ["roles.worker.agent", "roles.worker.append_system_prompt"],
         ["roles.tester.agent", "roles.tester.append_system_prompt"],
