@@ -11,6 +11,14 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct MessageId(pub(crate) i64);
 
+impl MessageId {
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
+
 impl fmt::Display for MessageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

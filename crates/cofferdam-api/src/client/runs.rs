@@ -2,7 +2,6 @@
 
 use cofferdam_core::RunId;
 use http::{HeaderValue, Method};
-use serde_json::json;
 
 use super::{Client, ClientError, read};
 use crate::artifact::ArtifactList;
@@ -138,22 +137,6 @@ impl Client {
     /// [`ClientError`].
     pub async fn seal(&self, run: &RunId) -> Result<SealResponse, ClientError> {
         self.get(&format!("api/v1/runs/{run}/seal"), &()).await
-    }
-
-    /// `DELETE /api/v1/runs/{id}`: forgets a run that has ended.
-    ///
-    /// # Errors
-    /// [`ClientError`].
-    pub async fn remove_run(&self, run: &RunId) -> Result<(), ClientError> {
-        self.call(Method::DELETE, &format!("api/v1/runs/{run}"), NO_BODY).await
-    }
-
-    /// `POST /api/v1/runs/{id}/allow`: lets a sealed run reach more. Returns the rules that are new.
-    ///
-    /// # Errors
-    /// [`ClientError`].
-    pub async fn allow(&self, run: &RunId, rules: &[String]) -> Result<Vec<String>, ClientError> {
-        self.call(Method::POST, &format!("api/v1/runs/{run}/allow"), Some(&json!({ "allow": rules }))).await
     }
 
     async fn bytes(&self, path: &str) -> Result<Vec<u8>, ClientError> {
