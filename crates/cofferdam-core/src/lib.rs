@@ -8,12 +8,14 @@
 //! random bits are arguments. That is what makes every decision here testable by value.
 
 mod access;
+mod admission;
 mod causes;
 mod conclude;
 mod dead_letter;
 mod egress;
 mod error_class;
 mod event;
+mod git_reference;
 mod ids;
 mod image;
 mod iso_time;
@@ -22,12 +24,15 @@ mod mask;
 mod message;
 mod node_name;
 mod outcome;
+mod permission;
 mod placement;
 mod policy;
 mod project;
 mod protocol;
+mod publish;
 mod quantity;
 mod redact;
+mod relative_folder;
 mod repo_url;
 mod retry;
 mod run;
@@ -37,6 +42,10 @@ mod value;
 mod walls;
 
 pub use access::{Scope, Scopes};
+pub use admission::{
+    Asked, Choice, MODEL_KEYS, Spoken, Wishes, allow_rules, choose, passed_on, policy_of, retry_of,
+    system_prompt_of,
+};
 pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
 pub use dead_letter::DeadLetter;
@@ -46,6 +55,7 @@ pub use egress::{
 };
 pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};
+pub use git_reference::git_reference;
 pub use ids::{AttemptRef, IdError, KeyId, NodeId, PlaceId, ProjectId, RunId, SandboxId};
 pub use image::{ImageReference, ImageReferenceError};
 pub use iso_time::iso_time;
@@ -54,6 +64,7 @@ pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use node_name::NodeName;
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
+pub use permission::PermissionMode;
 pub use placement::{Lane, Placement, Priority};
 pub use policy::{
     ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, PathMappingMode, Policy,
@@ -64,11 +75,13 @@ pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, KeptSession, LineError, Login, MAX_EVENT_TEXT, ToWorker,
     WorkerExited, worker_line,
 };
+pub use publish::{BranchName, CommitMessage, Publish};
 pub use quantity::{
     LEAST_DISK_BYTES, LEAST_MEMORY_BYTES, LEAST_OUTPUT_BYTES, MOST_PIDS, parse_bytes, parse_count,
     parse_cpus_milli, show_bytes,
 };
 pub use redact::{REDACTED, RedactedStream, Redactor, SHORTEST_SECRET, Secrets};
+pub use relative_folder::RelativeFolder;
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
 pub use run::{
@@ -86,8 +99,8 @@ pub use settings::{
     MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit,
     PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern, Role,
     RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, ServiceSettings, Settings, SettingsError,
-    Size, TimeoutSeconds, VariableName, WebOrigin, add_agent, read_layer, reference as settings_reference,
-    schema as settings_schema, set_mode, tighten,
+    Size, StoreUrl, TimeoutSeconds, VariableName, WebOrigin, add_agent, read_layer,
+    reference as settings_reference, schema as settings_schema, set_mode, tighten,
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

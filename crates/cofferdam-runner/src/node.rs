@@ -21,6 +21,15 @@ use crate::home::Home;
 /// Looks up a variable of the caller's environment, which only the binary reads.
 pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// How long an attempt waits for a record that is away. A service outlives its database's restarts: whoever waits too long
+/// is ended because its lease runs out. A person at a terminal is told soon.
+fn patience(attachment: Attachment) -> Duration {
+    match attachment {
+        Attachment::Detached => Duration::from_secs(3600),
+        Attachment::Attached => Duration::from_secs(60),
+    }
+}
+
 /// How a [`Node`] is set up.
 pub struct NodeOptions {
     /// Its name. A node that is restarted under the same name adopts its own runs.
@@ -122,7 +131,7 @@ impl Node {
             id: options.id,
             place,
             home: options.home,
-            store: options.store,
+            store: options.store.with_patience(patience(options.attachment)),
             backends: options.backends.into_iter().map(|backend| (backend.mode(), backend)).collect(),
             attachment: options.attachment,
             env: options.env,
@@ -155,10 +164,16 @@ impl Node {
     pub(crate) fn is_shared(&self) -> bool {
         match &self.store {
             Store::Sqlite(_) => false,
+            Store::Postgres(_) => true,
         }
     }
 
-    /// The record of runs.
+    /// The record for whoever decides by whether it answers now.
+    pub(crate) fn impatient_store(&self) -> Store {
+        self.store.with_patience(Duration::ZERO)
+    }
+
+    /// The record of runs. While it is away, what is asked of it waits.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store

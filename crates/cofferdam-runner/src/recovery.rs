@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use cofferdam_core::{ErrorClass, FailureClass, NodeId, Outcome, PlaceId, RunId, SandboxId};
-use cofferdam_store::{Claimed, Left, LiveRun};
+use cofferdam_store::{Claimed, Left, LiveRun, Store};
 use tokio::sync::watch;
 
 use crate::attached::{Cancel, Progress};
@@ -139,8 +139,13 @@ impl Orphan {
 /// Runs that nobody executes: detached ones of a former self of this node or of a dead one beside it, and any of other
 /// folders whose lease ran out a while ago. The latter only if contact with the record is steady: after an outage of the
 /// database their nodes may just be about to renew.
-pub(crate) async fn orphans(node: &Node, now_ms: u64, is_steady: bool) -> Result<Vec<Orphan>, ExecuteError> {
-    let live = node.store.live_runs().await?;
+pub(crate) async fn orphans(
+    node: &Node,
+    store: &Store,
+    now_ms: u64,
+    is_steady: bool,
+) -> Result<Vec<Orphan>, ExecuteError> {
+    let live = store.live_runs().await?;
     Ok(live.into_iter().filter_map(|live| orphan(node, live, now_ms, is_steady)).collect())
 }
 
@@ -154,13 +159,17 @@ fn orphan(node: &Node, live: LiveRun, now_ms: u64, is_steady: bool) -> Option<Or
 }
 
 /// Takes a run over. `None` if somebody else was faster, or its node has come back.
-pub(crate) async fn adopt(node: &Node, orphan: &Orphan) -> Result<Option<Claimed>, ExecuteError> {
+pub(crate) async fn adopt(
+    node: &Node,
+    store: &Store,
+    orphan: &Orphan,
+) -> Result<Option<Claimed>, ExecuteError> {
     let live = orphan.live();
     let run = &live.attempt.run;
     let adopted = if live.node == node.id {
-        node.store.adopt(&node.id, run, now_ms(), LEASE_MS).await?
+        store.adopt(&node.id, run, now_ms(), LEASE_MS).await?
     } else {
-        node.store.adopt_for_recovery(run, live.token, &node.owner(), now_ms(), LEASE_MS).await?
+        store.adopt_for_recovery(run, live.token, &node.owner(), now_ms(), LEASE_MS).await?
     };
     Ok(adopted)
 }

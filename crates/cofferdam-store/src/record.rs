@@ -77,6 +77,17 @@ pub struct RunRecord {
     pub finished_at_ms: Option<u64>,
 }
 
+/// How far a run is: what a reader of many runs looks at, again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunMark {
+    /// The run.
+    pub run: RunId,
+    /// The number of its newest event.
+    pub last_seq: u64,
+    /// Where it stands.
+    pub state: RunState,
+}
+
 /// Which runs to list, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFilter {
@@ -248,6 +259,14 @@ impl Slots {
     #[must_use]
     pub fn of(setting: Option<u32>) -> Self {
         setting.and_then(NonZeroU32::new).map_or(Self::Unlimited, Self::AtMost)
+    }
+
+    /// The number itself; without a limit, one that nothing reaches.
+    pub(crate) fn most(self) -> u64 {
+        match self {
+            Self::Unlimited => u64::MAX,
+            Self::AtMost(most) => most.get().into(),
+        }
     }
 }
 

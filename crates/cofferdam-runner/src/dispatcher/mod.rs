@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cofferdam_core::{Mode, RunId, with_causes};
-use cofferdam_store::{ClaimRules, Claimed};
+use cofferdam_store::{ClaimRules, Claimed, Store};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, Interval, interval, interval_at, sleep_until, timeout};
@@ -74,6 +74,8 @@ pub struct DispatcherOptions {
 /// under the same name adopts them.
 pub struct Dispatcher {
     node: Arc<Node>,
+    /// Does not wait: whether it answers is what the dispatcher goes by.
+    store: Store,
     options: DispatcherOptions,
     started_at_ms: u64,
     executing: JoinSet<Ended>,
@@ -123,6 +125,7 @@ impl Dispatcher {
         let now = now_ms();
         Self {
             modes: Modes::new(options.modes, node.backends.keys().copied()),
+            store: node.impatient_store(),
             node,
             options,
             started_at_ms: now,
@@ -173,7 +176,7 @@ impl Dispatcher {
         let left = self.executing.len();
         tracing::info!(node = %self.options.name, left, "stopped; what runs goes on in its sandbox");
         // Whoever asks the record must not wait for us; it is only a courtesy to readers.
-        let farewell = self.node.store.remove_node(&self.node.id);
+        let farewell = self.store.remove_node(&self.node.id);
         let _ = timeout(FAREWELL_WITHIN, farewell).await;
     }
 
@@ -222,7 +225,7 @@ impl Dispatcher {
         while self.executing.len() < self.options.capacity {
             let Some(rules) = self.rules() else { break };
             let node = &self.node;
-            let Some(claimed) = node.store.claim(&node.owner(), now_ms(), LEASE_MS, &rules).await? else {
+            let Some(claimed) = self.store.claim(&node.owner(), now_ms(), LEASE_MS, &rules).await? else {
                 break;
             };
             self.breaker.claimed(claimed.request.policy.mode);
@@ -271,12 +274,12 @@ impl Dispatcher {
 
     async fn adopt(&mut self) -> Result<(), ExecuteError> {
         let now = now_ms();
-        for orphan in recovery::orphans(&self.node, now, self.contact.is_steady(now)).await? {
+        for orphan in recovery::orphans(&self.node, &self.store, now, self.contact.is_steady(now)).await? {
             let run = &orphan.live().attempt.run;
             if self.held.values().any(|held| held == run) {
                 continue;
             }
-            if let Some(claimed) = recovery::adopt(&self.node, &orphan).await? {
+            if let Some(claimed) = recovery::adopt(&self.node, &self.store, &orphan).await? {
                 tracing::info!(run.id = %run, "going on with a run that was under way");
                 let (entry, retries) = match orphan {
                     Orphan::Here(_) => (Entry::Adopted, Retries::AsAsked),
@@ -317,7 +320,7 @@ impl Dispatcher {
             now_ms,
         };
         let record = report::record(&self.node, &self.options, &now);
-        if let Err(error) = self.node.store.report_node(&record).await {
+        if let Err(error) = self.store.report_node(&record).await {
             tracing::debug!(%error, "the node could not tell of itself");
         }
     }

@@ -18,7 +18,6 @@ use crate::attached::{Cancel, Stage};
 use crate::conversation::Memory;
 use crate::egress::Granted;
 use crate::node::{Node, now_ms};
-use crate::patience::Patience;
 use crate::workspace::{self, Handover, Layering, Prepared};
 
 /// A sandbox whose worker runs, or has run.
@@ -215,8 +214,7 @@ pub(crate) async fn has_created(node: &Node, claimed: &Claimed) -> Result<bool, 
     let number = claimed.attempt.number;
     let mut after = 0;
     loop {
-        let next = || node.store.events_after(&claimed.attempt.run, after, 500);
-        let events = Patience::of(node).with(next).await?;
+        let events = node.store.events_after(&claimed.attempt.run, after, 500).await?;
         let Some(last) = events.last() else { return Ok(false) };
         after = last.seq;
         let created = |event: &cofferdam_core::Event| {
@@ -244,7 +242,9 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
         let is_cancelled = || *asked.borrow() != Cancel::No;
         let mut progress = workspace::Progress::new(&mut tell, &is_cancelled);
         let (source, policy) = (&request.source, &request.policy);
-        workspace::prepare(&home, &id, source, policy, layering, credential.as_ref(), &mut progress)
+        let branch = request.publish.as_ref().map(|publish| &publish.branch);
+        let remote = workspace::Remote { credential: credential.as_ref(), branch };
+        workspace::prepare(&home, &id, source, policy, layering, remote, &mut progress)
     });
     let prepared = loop {
         tokio::select! {

@@ -35,7 +35,7 @@ impl Keeper {
         let (hold_sender, hold) = watch::channel(Hold::Ours);
         let is_shared = node.is_shared();
         let keeping = Keeping {
-            store: node.store.clone(),
+            store: node.impatient_store(),
             lease: lease.clone(),
             terminal,
             cancel: cancel_sender,

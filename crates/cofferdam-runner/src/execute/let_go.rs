@@ -10,7 +10,6 @@ use cofferdam_store::{Claimed, Error};
 use super::hold::Hold;
 use super::{After, Attempt, ExecuteError, destroy};
 use crate::node::{Node, is_alive};
-use crate::patience::{Patience, is_transient};
 
 /// Who has the attempt now.
 enum Holder {
@@ -55,12 +54,11 @@ pub(super) async fn after_error(
 }
 
 async fn holder(node: &Node, claimed: &Claimed) -> Holder {
-    let live = match Patience::of(node).with(|| node.store.live_runs()).await {
+    let live = match node.store.live_runs().await {
         Ok(live) => live,
         // It is not ours in any case, and the next sweep looks again.
         Err(error) => {
-            let is_away = is_transient(&error);
-            tracing::warn!(error = %with_causes(&error), is_away, "who has a run now cannot be found out");
+            tracing::warn!(error = %with_causes(&error), "who has a run now cannot be found out");
             return if node.is_shared() { Holder::NotHere } else { Holder::Here };
         }
     };

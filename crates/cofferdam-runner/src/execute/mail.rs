@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::{Attempt, Stop};
 use crate::node::{Node, now_ms};
-use crate::patience::Patience;
 
 /// Which messages have been handed to the worker. A message is settled by the worker's receipt and not by its
 /// sending; after a restart of this process it is sent again, and the worker knows it by its id.
@@ -46,7 +45,7 @@ impl Receipt {
 impl Mail {
     /// The lines for messages that have arrived since.
     pub(super) async fn collect(&mut self, node: &Node, lease: &Lease) -> Result<Vec<ToWorker>, Stop> {
-        let waiting = Patience::of(node).with(|| node.store.pending_messages(lease)).await?;
+        let waiting = node.store.pending_messages(lease).await?;
         let new = waiting.into_iter().filter(|message| self.sent.insert(message.id));
         let line = |message: cofferdam_store::Message| ToWorker::Message {
             id: message.id.to_string(),
@@ -59,9 +58,7 @@ impl Mail {
     /// Records what became of a message. One that the store does not know was not sent by us, and is nothing.
     pub(super) async fn receive(&mut self, attempt: &mut Attempt<'_>, receipt: Receipt) -> Result<(), Stop> {
         let Ok(id) = receipt.id.parse::<MessageId>() else { return Ok(()) };
-        let (node, lease, became) = (attempt.node, &attempt.claimed.lease, &receipt.became);
-        let mark = || node.store.mark_message(lease, id, became, now_ms());
-        match Patience::of(node).with(mark).await {
+        match attempt.node.store.mark_message(&attempt.claimed.lease, id, &receipt.became, now_ms()).await {
             Ok(event) => attempt.tell(event.into_iter().collect()),
             Err(cofferdam_store::Error::NoSuchMessage { .. }) => {}
             Err(error) => return Err(error.into()),

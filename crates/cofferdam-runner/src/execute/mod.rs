@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 use crate::attached::{Cancel, Progress, Stage};
 use crate::node::{Node, now_ms};
-use crate::patience::Patience;
+use crate::publish::Published;
 use crate::redaction::AllowedValues;
 use crate::{artifacts, dead_letters, redaction, workspace};
 use begin::begin;
@@ -152,10 +152,20 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
     let (exit, kept) = tokio::join!(begun.sandbox.wait(), kept);
     let outcome = conclude_with(attempt.node, &attempt.claimed, &ended, &exit?, timeout_ms).await?;
     match kept {
-        Ok(kept) => {
+        Ok(mut kept) => {
             failpoint("runner.artifacts");
+            let diff = kept.diff.take();
             *left = kept.left(now_ms());
-            Ok(outcome)
+            match (attempt.claimed.request.publish.clone(), diff, outcome) {
+                (Some(asked), Some(diff), Outcome::Succeeded) => {
+                    attempt.stage(Stage::Publishing);
+                    let (node, claimed) = (attempt.node, &attempt.claimed);
+                    let published =
+                        Published { node, claimed, backend: &*backend, handover: &begun.handover };
+                    Ok(published.publish(&asked, &diff, left).await)
+                }
+                (_, _, outcome) => Ok(outcome),
+            }
         }
         // What the agent did is not in doubt, and only a success claims that its diff is there.
         Err(error) if outcome == Outcome::Succeeded => {
@@ -177,9 +187,8 @@ async fn conclude_with(
     outside: &SandboxExit,
     timeout_ms: u64,
 ) -> Result<Outcome, Stop> {
-    let patience = Patience::of(node);
-    let budget_exceeded = patience.with(|| node.store.budget_exceeded(&claimed.attempt.run)).await?;
-    let trouble = patience.with(|| node.store.last_trouble(&claimed.attempt)).await?;
+    let budget_exceeded = node.store.budget_exceeded(&claimed.attempt.run).await?;
+    let trouble = node.store.last_trouble(&claimed.attempt).await?;
     let outcome = conclude(&Evidence {
         worker: ended.worker.as_ref().map(|exited| &exited.end),
         report: ended.worker.as_ref().and_then(|exited| exited.report.as_ref()),
@@ -217,19 +226,18 @@ async fn finish(attempt: &mut Attempt<'_>, outcome: Outcome, mut left: Left) -> 
         Retries::AsAsked => request.retry.clone(),
         Retries::Never => RetryPolicy { max_attempts: tried.number, ..request.retry.clone() },
     };
-    let (store, patience) = (&attempt.node.store, Patience::of(attempt.node));
+    let store = &attempt.node.store;
     let before = outcome_before(attempt.node, tried).await?;
     let (recorded, not_before_ms) = match decide(tried, &outcome, before.as_ref(), &retry) {
         Decision::RetryAfter { delay_ms } => {
             let not_before = now.saturating_add(delay_ms);
-            let retry = || store.schedule_retry(lease, &outcome, not_before, &left, now);
-            (patience.with(retry).await?, not_before)
+            (store.schedule_retry(lease, &outcome, not_before, &left, now).await?, not_before)
         }
-        Decision::Finish => (patience.with(|| store.finish(lease, &outcome, &left, now)).await?, now),
+        Decision::Finish => (store.finish(lease, &outcome, &left, now).await?, now),
         Decision::DeadLetter { class } => {
             let letter = attempt.letter(&outcome, class, now);
             left.letter = Some(letter.clone());
-            let recorded = patience.with(|| store.finish(lease, &outcome, &left, now)).await?;
+            let recorded = store.finish(lease, &outcome, &left, now).await?;
             dead_letters::write(attempt.node, &tried.run, &letter);
             (recorded, now)
         }
@@ -241,10 +249,7 @@ async fn finish(attempt: &mut Attempt<'_>, outcome: Outcome, mut left: Left) -> 
 /// How the attempt before this one ended, if there was one.
 async fn outcome_before(node: &Node, tried: &AttemptRef) -> Result<Option<Outcome>, ExecuteError> {
     match tried.number.checked_sub(1) {
-        Some(number) => {
-            let before = AttemptRef { number, ..tried.clone() };
-            Ok(Patience::of(node).with(|| node.store.outcome_of(&before)).await?)
-        }
+        Some(number) => Ok(node.store.outcome_of(&AttemptRef { number, ..tried.clone() }).await?),
         None => Ok(None),
     }
 }
@@ -318,7 +323,8 @@ impl Attempt<'_> {
             | Stage::InLine
             | Stage::Sealing
             | Stage::Running
-            | Stage::Collecting) => stage,
+            | Stage::Collecting
+            | Stage::Publishing) => stage,
         }));
     }
 
@@ -342,9 +348,8 @@ impl Attempt<'_> {
     async fn append(&mut self, events: Vec<NewEvent>) -> Result<(), Stop> {
         let events = self.with_held(events);
         if !events.is_empty() {
-            // While it waits, nothing more of the worker's output is read.
-            let append = || self.node.store.append(&self.claimed.lease, &events);
-            let stored = Patience::of(self.node).with(append).await?;
+            // While the record is away this waits, and nothing more of the worker's output is read.
+            let stored = self.node.store.append(&self.claimed.lease, &events).await?;
             self.tell(stored);
         }
         Ok(())

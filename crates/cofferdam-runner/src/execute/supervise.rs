@@ -22,7 +22,6 @@ use super::{Attempt, Stop};
 use crate::attached::{Cancel, Stage};
 use crate::egress::Granted;
 use crate::node::now_ms;
-use crate::patience::Patience;
 use crate::redaction;
 use crate::workspace::Handover;
 
@@ -157,6 +156,7 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
         attempt: attempt.claimed.attempt.clone(),
         agent: request.agent.clone(),
         working_directory,
+        folder: request.working_dir.clone(),
         env,
         program: program.map(|program| program.argv(backend)).unwrap_or_default(),
         gateway: begun.way_out.as_ref().map(|granted| gateway(granted, backend)),
@@ -230,9 +230,7 @@ impl Supervised<'_> {
     /// Looks for what others have written into the store: messages, a spent budget, a longer allow-list.
     async fn look(&mut self, attempt: &mut Attempt<'_>) -> Result<(), Stop> {
         let (node, claimed) = (attempt.node, &attempt.claimed);
-        let patience = Patience::of(node);
-        let exceeded = patience.with(|| node.store.budget_exceeded(&claimed.attempt.run));
-        if self.end_at.is_none() && exceeded.await?.is_some() {
+        if self.end_at.is_none() && node.store.budget_exceeded(&claimed.attempt.run).await?.is_some() {
             self.end_at = Some(Instant::now() + BUDGET_GRACE);
         }
         node.broker.refresh(&node.store, &claimed.attempt).await;
@@ -294,9 +292,7 @@ impl Supervised<'_> {
         let sealed = NewEvent::new(now_ms(), EventType::SandboxSealed, data);
         let events = attempt.with_held(vec![NewEvent { worker_seq: Some(seq), ..sealed }]);
         let recorded = redaction::redact_seal(&attempt.redactor, &seal);
-        let (node, lease) = (attempt.node, &attempt.claimed.lease);
-        let record = || node.store.record_seal(lease, &recorded, &events);
-        let stored = Patience::of(node).with(record).await?;
+        let stored = attempt.node.store.record_seal(&attempt.claimed.lease, &recorded, &events).await?;
         attempt.tell(stored);
         if breaches.is_empty() {
             attempt.stage(Stage::Running);

@@ -4,7 +4,7 @@ use cofferdam_core::RunId;
 
 use super::Store;
 use crate::error::Error;
-use crate::record::{AttemptRecord, RunFilter, RunRecord, StateCounts};
+use crate::record::{AttemptRecord, RunFilter, RunMark, RunRecord, StateCounts};
 
 impl Store {
     /// Everything about a run but its events.
@@ -14,6 +14,7 @@ impl Store {
     pub async fn run(&self, run: &RunId) -> Result<RunRecord, Error> {
         match self {
             Self::Sqlite(store) => store.run(run).await,
+            Self::Postgres(store) => store.run(run).await,
         }
     }
 
@@ -24,6 +25,17 @@ impl Store {
     pub async fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, Error> {
         match self {
             Self::Sqlite(store) => store.list_runs(filter).await,
+            Self::Postgres(store) => store.list_runs(filter).await,
+        }
+    }
+
+    /// How far each of these runs is; one that is not on record is left out.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn run_marks(&self, runs: &[RunId]) -> Result<Vec<RunMark>, Error> {
+        match self {
+            Self::Sqlite(store) => store.run_marks(runs).await,
         }
     }
 
@@ -34,6 +46,7 @@ impl Store {
     pub async fn attempts(&self, run: &RunId) -> Result<Vec<AttemptRecord>, Error> {
         match self {
             Self::Sqlite(store) => store.attempts(run).await,
+            Self::Postgres(store) => store.attempts(run).await,
         }
     }
 
@@ -44,6 +57,7 @@ impl Store {
     pub async fn state_counts(&self, now_ms: u64) -> Result<StateCounts, Error> {
         match self {
             Self::Sqlite(store) => store.state_counts(now_ms).await,
+            Self::Postgres(store) => store.state_counts(now_ms).await,
         }
     }
 
@@ -54,6 +68,7 @@ impl Store {
     pub async fn remove_run(&self, run: &RunId) -> Result<(), Error> {
         match self {
             Self::Sqlite(store) => store.remove_run(run).await,
+            Self::Postgres(store) => store.remove_run(run).await,
         }
     }
 }

@@ -28,6 +28,19 @@ pub(crate) struct RunArgs {
     /// Added to the agent's own system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
+    /// Stands in place of the agent's own system prompt
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) replace_system_prompt: Option<String>,
+    /// What the agent lets its model do: `full`, `acceptEdits`, `restricted`, or a mode of its own
+    /// [default: full]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// The only tools that its model has, such as `Read,Grep,Bash(git log *)` (repeatable)
+    #[arg(long, value_name = "TOOLS")]
+    pub(crate) allowed_tools: Vec<String>,
+    /// Tools that its model has not (repeatable)
+    #[arg(long, value_name = "TOOLS")]
+    pub(crate) disallowed_tools: Vec<String>,
     /// Turns of the model that the agent may take, where it can count them
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub(crate) max_turns: Option<String>,
@@ -40,6 +53,9 @@ pub(crate) struct RunArgs {
     /// Branch, tag or commit to work on, instead of the files as they are now
     #[arg(long = "ref", value_name = "REF", allow_hyphen_values = true)]
     pub(crate) reference: Option<String>,
+    /// Start in this folder of the repository
+    #[arg(long, value_name = "FOLDER", allow_hyphen_values = true)]
+    pub(crate) working_dir: Option<String>,
     /// `native`, `docker` and `apple` seal the program off; `host` does NOT [default: native]
     #[arg(long, value_name = "native|docker|apple|host")]
     pub(crate) mode: Option<String>,
@@ -58,6 +74,12 @@ pub(crate) struct RunArgs {
     /// Let it push this branch of the repository's origin
     #[arg(long, value_name = "BRANCH", allow_hyphen_values = true)]
     pub(crate) push: Option<String>,
+    /// Commit the changes and push them to this branch of the repository's address, if the run succeeds
+    #[arg(long, value_name = "BRANCH", allow_hyphen_values = true)]
+    pub(crate) commit_branch: Option<String>,
+    /// What the commit says [default: who made it, and the run's id]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "commit_branch")]
+    pub(crate) commit_message: Option<String>,
     /// Let a program use the model through the broker, as agents do
     #[arg(long)]
     pub(crate) model_access: bool,
