@@ -68,6 +68,8 @@ async fn claim(store: &Store) -> anyhow::Result<AttemptRef> {
         claimable_by: None,
         replay_of: None,
         placement: cofferdam_core::Placement::default(),
+        working_dir: None,
+        publish: None,
     };
     store.enqueue(&request, None, now_ms()).await?;
     let owner = Owner { node: NodeId::new(now_ms(), 1), place: PlaceId::new(now_ms(), 1) };

@@ -67,6 +67,10 @@ pub fn conclude(evidence: &Evidence<'_>) -> Outcome {
             Outcome::failed(Class::OutputLimit, "the agent printed more than its limit")
         }
         Some(AgentEnd::NotStarted { reason }) => Outcome::failed(Class::AgentMissing, reason.clone()),
+        Some(AgentEnd::NoFolder { reason }) => {
+            let hint = "name a folder of the repository, as it is in the commit that the run works on";
+            Outcome::failed_with_hint(Class::Workspace, reason.clone(), hint)
+        }
         Some(AgentEnd::Exited { .. } | AgentEnd::Signaled { .. } | AgentEnd::Dismissed) | None => {
             failure(evidence)
         }
@@ -135,7 +139,15 @@ fn failure(evidence: &Evidence<'_>) -> Outcome {
         (Some(AgentEnd::Signaled { signal }), None) => {
             failed(Class::Agent, format!("the agent was ended by signal {signal}"))
         }
-        (Some(AgentEnd::NotStarted { .. } | AgentEnd::Cancelled | AgentEnd::OutputLimit), None) => {
+        (
+            Some(
+                AgentEnd::NotStarted { .. }
+                | AgentEnd::NoFolder { .. }
+                | AgentEnd::Cancelled
+                | AgentEnd::OutputLimit,
+            ),
+            None,
+        ) => {
             unreachable!("these ends have outcomes of their own")
         }
     }

@@ -8,6 +8,7 @@ fn any_end() -> impl Strategy<Value = Option<AgentEnd>> {
         (0..3).prop_map(|code| Some(AgentEnd::Exited { code })),
         (1..32).prop_map(|signal| Some(AgentEnd::Signaled { signal })),
         Just(Some(AgentEnd::NotStarted { reason: "no such file".to_owned() })),
+        Just(Some(AgentEnd::NoFolder { reason: "no such folder".to_owned() })),
         Just(Some(AgentEnd::Cancelled)),
         Just(Some(AgentEnd::OutputLimit)),
         Just(Some(AgentEnd::Dismissed)),

@@ -21,12 +21,15 @@ mod loopback;
 mod mask;
 mod message;
 mod outcome;
+mod permission;
 mod placement;
 mod policy;
 mod project;
 mod protocol;
+mod publish;
 mod quantity;
 mod redact;
+mod relative_folder;
 mod repo_url;
 mod retry;
 mod run;
@@ -52,6 +55,7 @@ pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewr
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
+pub use permission::PermissionMode;
 pub use placement::{Lane, Placement, Priority};
 pub use policy::{
     ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, PathMappingMode, Policy,
@@ -62,11 +66,13 @@ pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, KeptSession, LineError, Login, MAX_EVENT_TEXT, ToWorker,
     WorkerExited, worker_line,
 };
+pub use publish::{BranchName, CommitMessage, Publish};
 pub use quantity::{
     LEAST_DISK_BYTES, LEAST_MEMORY_BYTES, LEAST_OUTPUT_BYTES, MOST_PIDS, parse_bytes, parse_count,
     parse_cpus_milli, show_bytes,
 };
 pub use redact::{REDACTED, RedactedStream, Redactor, SHORTEST_SECRET, Secrets};
+pub use relative_folder::RelativeFolder;
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
 pub use run::{
@@ -78,12 +84,15 @@ pub use seal::{
     NamespaceFact, OutsideSeal, Seal, Tried,
 };
 pub use settings::{
-    AgentName, AgentSettings, AllowEntry, AppleSettings, ContainerNetwork, Count, Cpus, DiskSize,
-    DockerSettings, Effective, EgressSettings, EngineAddress, FilePattern, KeyPath, Layer, LimitOverrides,
-    LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin,
-    OutputSize, PidsLimit, PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, Refused, Role,
-    RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, Settings, SettingsError, Size, StoreUrl,
-    TimeoutSeconds, VariableName, add_agent, read_layer, reference as settings_reference,
+    AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings,
+    ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl, Capacity, ContainerNetwork, Count, Cpus,
+    DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings, EngineAddress, ExecutionTimeMs,
+    FilePattern, KeyPath, Layer, LimitOverrides, LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency,
+    MemorySize, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit, PolicyName, PolicySettings,
+    PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern, RetentionDays, RetentionSettings,
+    Role, RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, ServiceSettings, Settings,
+    SettingsError, Size, StoreConnections, StorePooler, StoreSettings, StoreUrl, TimeoutSeconds,
+    VariableName, WebOrigin, add_agent, read_layer, reference as settings_reference,
     schema as settings_schema, set_mode, tighten,
 };
 pub use value::ValueError;

@@ -144,6 +144,11 @@ pub enum AgentEnd {
         /// Why, for people.
         reason: String,
     },
+    /// It never started, because the folder that it was to start in is not one of the workspace's.
+    NoFolder {
+        /// Why, for people.
+        reason: String,
+    },
     /// The worker was asked to end it.
     Cancelled,
     /// It printed more than it may, and the worker ended it.

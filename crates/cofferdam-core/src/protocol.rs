@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::ids::AttemptRef;
 use crate::outcome::AgentEnd;
+use crate::relative_folder::RelativeFolder;
 use crate::run::AgentSetup;
 use crate::walls::WallPlan;
 
@@ -39,8 +40,11 @@ pub struct Job {
     pub attempt: AttemptRef,
     /// The agent.
     pub agent: AgentSetup,
-    /// Where the agent starts.
+    /// The workspace's root, where the agent starts.
     pub working_directory: String,
+    /// The folder below it that the agent starts in instead.
+    #[serde(default)]
+    pub folder: Option<RelativeFolder>,
     /// The agent's whole environment.
     pub env: BTreeMap<String, String>,
     /// The agent's own program inside, for a coding agent: the program, and its script if it is an interpreter.

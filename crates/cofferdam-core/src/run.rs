@@ -8,8 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::egress::Vendor;
 use crate::ids::{NodeId, RunId};
 use crate::outcome::Outcome;
+use crate::permission::PermissionMode;
 use crate::placement::Placement;
 use crate::policy::Policy;
+use crate::publish::Publish;
+use crate::relative_folder::RelativeFolder;
 use crate::repo_url::RepoUrl;
 use crate::retry::RetryPolicy;
 use crate::settings::{AgentName, Provider};
@@ -83,7 +86,7 @@ pub enum AgentSetup {
 }
 
 /// What a coding agent is asked to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptSetup {
     /// The task.
     pub prompt: String,
@@ -93,6 +96,18 @@ pub struct PromptSetup {
     pub system_prompt: Option<String>,
     /// How many turns of the model the agent may take, where its CLI can count them.
     pub max_turns: Option<u32>,
+    /// What the CLI lets the model do.
+    #[serde(default, skip_serializing_if = "PermissionMode::is_default")]
+    pub permission_mode: PermissionMode,
+    /// Stands in place of the CLI's own system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_system_prompt: Option<String>,
+    /// The only tools that the model has, as the CLI names them; all of the mode's without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// Tools that it has not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disallowed_tools: Vec<String>,
 }
 
 impl AgentSetup {
@@ -153,6 +168,9 @@ pub struct RunRequest {
     /// What the agent's changes are made to.
     #[serde(default)]
     pub workspace: WorkspaceKind,
+    /// The folder of the workspace that the agent starts in; its root without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<RelativeFolder>,
     /// What works on it.
     pub agent: AgentSetup,
     /// The conversation that it is one message of, if it is one.
@@ -160,6 +178,9 @@ pub struct RunRequest {
     pub conversation: Option<Conversation>,
     /// What the sandbox enforces, for every attempt.
     pub policy: Policy,
+    /// The branch that its changes are committed to and pushed, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<Publish>,
     /// How often and when it is tried again.
     pub retry: RetryPolicy,
     /// Where it stands in the queue, and who may take it.

@@ -195,6 +195,7 @@ fn job(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Job 
         attempt: spec.id.attempt().clone(),
         agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
         working_directory: backend.working_directory(sandbox.layers(), Path::new(inside::WORKSPACE)),
+        folder: None,
         env: backend.base_env(&spec.policy),
         program: Vec::new(),
         gateway: None,

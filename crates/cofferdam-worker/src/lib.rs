@@ -30,6 +30,7 @@ mod probe;
 mod reaper;
 mod relay;
 mod session;
+mod start_folder;
 
 use std::io;
 use std::path::PathBuf;

@@ -25,6 +25,7 @@ use crate::preparation::{context, prepare};
 use crate::probe;
 use crate::reaper::Reaper;
 use crate::relay::Allowance;
+use crate::start_folder;
 use crate::{Options, WAITING_INPUTS};
 
 /// After the agent's end its children may still hold its outputs open. They are read until they have
@@ -85,7 +86,9 @@ impl Session {
     }
 
     fn do_job(&mut self) -> io::Result<Exited> {
-        let Some(job) = self.await_job()? else { return Ok((AgentEnd::Cancelled, None)) };
+        let Some(mut job) = self.await_job()? else { return Ok((AgentEnd::Cancelled, None)) };
+        // Told once the seal was accepted: what is measured does not depend on it.
+        let entered = start_folder::enter(&mut job);
         let gateway_url = match job.gateway.as_ref().map(gateway::open).transpose() {
             Ok(opened) => opened.map(|opened| format!("http://127.0.0.1:{}", opened.port)),
             Err(error) => return self.not_started(format!("failed to open the gateway: {error}")),
@@ -98,6 +101,11 @@ impl Session {
         }
         if !self.await_start(&job)? {
             return Ok((AgentEnd::Cancelled, None));
+        }
+        if let Err(reason) = entered {
+            self.log(&reason)?;
+            self.sweep(None)?;
+            return Ok((AgentEnd::NoFolder { reason }, None));
         }
         if let Err(error) = links::place(&command.links, &job.env) {
             self.log(&format!("what is said will not be remembered: {error}"))?;

@@ -52,7 +52,7 @@ impl KnownAgent {
     /// What a run of it asks for.
     pub(crate) fn setup(&self, prompt: String) -> AgentSetup {
         let model = self.model().map(str::to_owned);
-        let setup = PromptSetup { prompt, model, system_prompt: None, max_turns: None };
+        let setup = PromptSetup { prompt, model, ..PromptSetup::default() };
         match self.cli {
             Cli::ClaudeCode => AgentSetup::ClaudeCode(setup),
             Cli::Codex => AgentSetup::Codex(setup),

@@ -121,6 +121,15 @@ fn help_of_run_names_every_flag_and_exit_code() {
               The model, as the agent names it [default: the agent's own]
           --system-prompt <TEXT>
               Added to the agent's own system prompt
+          --replace-system-prompt <TEXT>
+              Stands in place of the agent's own system prompt
+          --permission-mode <MODE>
+              What the agent lets its model do: `full`, `acceptEdits`, `restricted`, or a mode of its own
+              [default: full]
+          --allowed-tools <TOOLS>
+              The only tools that its model has, such as `Read,Grep,Bash(git log *)` (repeatable)
+          --disallowed-tools <TOOLS>
+              Tools that its model has not (repeatable)
           --max-turns <NUMBER>
               Turns of the model that the agent may take, where it can count them
           --repo <PATH|URL>
@@ -129,6 +138,8 @@ fn help_of_run_names_every_flag_and_exit_code() {
               Start with an empty workspace
           --ref <REF>
               Branch, tag or commit to work on, instead of the files as they are now
+          --working-dir <FOLDER>
+              Start in this folder of the repository
           --mode <native|docker|apple|host>
               `native`, `docker` and `apple` seal the program off; `host` does NOT [default: native]
           --image <IMAGE>

@@ -62,6 +62,8 @@ impl Queue {
             claimable_by: None,
             replay_of: None,
             placement: cofferdam_core::Placement::default(),
+            working_dir: None,
+            publish: None,
         };
         change(&mut request);
         let accepted = self.runtime.block_on(self.store.enqueue(&request, None, now_ms()));

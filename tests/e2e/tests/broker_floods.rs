@@ -32,7 +32,7 @@ fn a_flood_from_one_run_neither_disturbs_another_nor_fills_the_store() {
 
     let victim = queue.enqueue(&fixture, &marks, "", |request| {
         let prompt = "make a file".to_owned();
-        let setup = PromptSetup { prompt, model: None, system_prompt: None, max_turns: None };
+        let setup = PromptSetup { prompt, ..PromptSetup::default() };
         request.agent = AgentSetup::ClaudeCode(setup);
         request.policy.network = Network::Sealed;
         request.policy.egress.model = true;

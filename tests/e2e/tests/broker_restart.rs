@@ -46,9 +46,7 @@ impl Stage {
         self.queue.enqueue(&self.fixture, &self.marks, "", |request| {
             request.agent = AgentSetup::ClaudeCode(PromptSetup {
                 prompt: "make a file".to_owned(),
-                model: None,
-                system_prompt: None,
-                max_turns: None,
+                ..PromptSetup::default()
             });
             request.policy.network = Network::Sealed;
             request.policy.egress.model = true;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cofferdam_core::{PromptSetup, gateway};
 
-use super::login;
+use super::{login, permissions};
 use crate::adapter::{Command, Context, Stdin};
 
 /// How often the CLI repeats a failed request to the model. Its own default is ten times, three minutes.
@@ -20,21 +20,21 @@ pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
         "stream-json",
         "--replay-user-messages",
         "--verbose",
-        "--permission-mode",
-        "bypassPermissions",
     ];
     argv.extend(flags.map(str::to_owned));
+    argv.extend(permissions::flags(setup, context.working_directory));
     // As one argument each: a value that begins with a dash stays a value.
     argv.extend(setup.model.as_ref().map(|model| format!("--model={model}")));
+    argv.extend(setup.replaced_system_prompt.as_ref().map(|text| format!("--system-prompt={text}")));
     argv.extend(setup.system_prompt.as_ref().map(|text| format!("--append-system-prompt={text}")));
     argv.extend(setup.max_turns.map(|turns| format!("--max-turns={turns}")));
     let files = context.model_route.as_ref().map(login::files).unwrap_or_default();
     argv.extend(context.resume().map(|session| format!("--resume={session}")));
     let links = context.keep("CLAUDE_CONFIG_DIR", ".claude", "projects");
-    Command { argv, env: env(context), files, stdin: Stdin::Lines, links }
+    Command { argv, env: env(setup, context), files, stdin: Stdin::Lines, links }
 }
 
-fn env(context: &Context<'_>) -> BTreeMap<String, String> {
+fn env(setup: &PromptSetup, context: &Context<'_>) -> BTreeMap<String, String> {
     let mut env = BTreeMap::from(
         [
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -43,6 +43,9 @@ fn env(context: &Context<'_>) -> BTreeMap<String, String> {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned())),
     );
+    if permissions::are_limited(setup) {
+        env.insert("CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD".to_owned(), "1".to_owned());
+    }
     if let Some(route) = context.model_route {
         let url = format!("{}{}", route.gateway_url, gateway::ANTHROPIC);
         env.insert("ANTHROPIC_BASE_URL".to_owned(), url);

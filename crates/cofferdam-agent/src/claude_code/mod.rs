@@ -8,6 +8,7 @@ mod command;
 mod login;
 mod messages;
 mod parse;
+mod permissions;
 
 use std::path::PathBuf;
 

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use cofferdam_core::{Login, gateway};
+use cofferdam_core::{Login, PromptSetup, gateway};
 
-use super::login;
-use crate::adapter::{Command, Context, ModelRoute, Stdin};
+use super::{login, permissions};
+use crate::adapter::{Command, Context, HomeFile, ModelRoute, Stdin};
 
 /// How often the CLI repeats a failed request to the model. Its own defaults add up to thirty tries.
 const MAX_RETRIES: u32 = 3;
 
-pub(super) fn command(context: &Context<'_>) -> Command {
+pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
     let mut argv = context.program("codex");
     argv.push("app-server".to_owned());
     // Plugins, apps and analytics call hosts that a sealed sandbox does not reach; looking those up takes the
@@ -26,7 +26,9 @@ pub(super) fn command(context: &Context<'_>) -> Command {
     ]
     .map(str::to_owned)
     .into();
-    let (mut env, mut files) = (BTreeMap::new(), Vec::new());
+    settings.extend(permissions::settings(setup.permission_mode, context.working_directory));
+    let mut env = BTreeMap::new();
+    let mut files: Vec<HomeFile> = permissions::rules(setup.permission_mode).into_iter().collect();
     if let Some(route) = context.model_route {
         settings.push("model_provider=\"cofferdam\"".to_owned());
         settings.push(provider(&route));

@@ -7,6 +7,7 @@ mod command;
 mod items;
 mod login;
 mod parse;
+mod permissions;
 mod turns;
 
 use std::path::PathBuf;
@@ -53,7 +54,7 @@ impl Adapter for Codex {
     }
 
     fn command(&self, context: &Context<'_>) -> Command {
-        command::command(context)
+        command::command(&self.setup, context)
     }
 
     fn supports(&self) -> Supports {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::Codex;
 use super::items;
+use super::permissions;
 use super::turns::Call;
 use crate::adapter::{Parsed, Step, Stream};
 use crate::facts;
@@ -32,9 +33,12 @@ impl Codex {
         let Some(line) = object(line) else { return Step::unknown() };
         match (line["method"].as_str(), line.get("id")) {
             (Some(method), None) => self.notified(method, &line),
-            // Nobody is asked for anything with the approval policy `never`. If the agent asks a person all the
-            // same, the answer is that there is none.
-            (Some(_), Some(id)) => Step { lines: vec![not_served(id)], keep_line: true, ..Step::default() },
+            (Some(method), Some(id)) => {
+                let answer = permissions::answer(self.setup.permission_mode, method, id);
+                // If the agent asks a person for anything else, the answer is that there is none.
+                let line = answer.unwrap_or_else(|| not_served(id));
+                Step { lines: vec![line], keep_line: true, ..Step::default() }
+            }
             (None, Some(id)) => match self.turns.answered(id) {
                 Some(call) => self.answered(call, &line),
                 None => Step::unknown(),
@@ -89,9 +93,10 @@ impl Codex {
         json!({
             "cwd": self.working_directory,
             "model": self.setup.model,
+            "baseInstructions": self.setup.replaced_system_prompt,
             "developerInstructions": self.setup.system_prompt,
+            "approvalPolicy": permissions::approval_policy(self.setup.permission_mode),
             // The sandbox is around the CLI; one inside it would only get in the way.
-            "approvalPolicy": "never",
             "sandbox": "danger-full-access",
         })
     }

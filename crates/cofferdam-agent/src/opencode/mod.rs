@@ -5,6 +5,7 @@
 
 mod command;
 mod parse;
+mod permissions;
 mod tools;
 mod turns;
 

@@ -4,6 +4,7 @@ use cofferdam_core::MAX_EVENT_TEXT;
 use serde_json::{Value, json};
 
 use super::OpenCode;
+use super::permissions;
 use super::turns::Call;
 use crate::adapter::{Parsed, Step, Stream};
 use crate::facts;
@@ -51,7 +52,10 @@ impl OpenCode {
         let Some(line) = object(line) else { return Step::unknown() };
         match (line["method"].as_str(), line.get("id")) {
             (Some("session/update"), None) => self.updated(&line["params"]["update"]),
-            (Some("session/request_permission"), Some(id)) => allowed(id, &line["params"]["options"]),
+            (Some("session/request_permission"), Some(id)) => {
+                let kind = if permissions::are_limited(&self.setup) { "reject" } else { "allow" };
+                answer(id, &line["params"]["options"], kind)
+            }
             (Some(_), Some(id)) => Step { lines: vec![not_served(id)], keep_line: true, ..Step::default() },
             (None, Some(id)) => match self.turns.answered(id) {
                 Some(call) => self.answered(call, &line),
@@ -185,12 +189,11 @@ impl OpenCode {
     }
 }
 
-/// The configuration allows everything, since the sandbox is the wall. A question that comes all the same is
-/// answered alike.
-fn allowed(id: &Value, options: &Value) -> Step {
+/// The configuration says yes or no to everything. A question that comes all the same is answered alike.
+fn answer(id: &Value, options: &Value, kind: &str) -> Step {
     let options = options.as_array().map_or(&[][..], Vec::as_slice);
-    let allow = options.iter().find(|option| text_at(option, "/kind").starts_with("allow"));
-    let line = match allow {
+    let chosen = options.iter().find(|option| text_at(option, "/kind").starts_with(kind));
+    let line = match chosen {
         Some(option) => {
             let outcome = json!({ "outcome": "selected", "optionId": option["optionId"] });
             json!({ "jsonrpc": "2.0", "id": id, "result": { "outcome": outcome } }).to_string()

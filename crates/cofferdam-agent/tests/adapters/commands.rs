@@ -1,7 +1,7 @@
 //! How each CLI is started.
 
-use cofferdam_agent::{Command, Context, Stdin, for_setup};
-use cofferdam_core::{AgentSetup, PromptSetup, Vendor};
+use cofferdam_agent::{Command, Context, Stdin, Stream, for_setup};
+use cofferdam_core::{AgentSetup, PermissionMode, PromptSetup, Vendor};
 use serde_json::{Value, json};
 
 use crate::support::{PROVIDERS, attempt, context, setup};
@@ -20,7 +20,7 @@ fn plain(model: Option<&str>) -> PromptSetup {
         prompt: "x".to_owned(),
         model: model.map(str::to_owned),
         system_prompt: None,
-        max_turns: None,
+        ..PromptSetup::default()
     }
 }
 
@@ -48,6 +48,10 @@ fn a_prompt_is_never_an_argument_and_a_value_never_an_option() {
         model: Some("--model".to_owned()),
         system_prompt: Some("-p".to_owned()),
         max_turns: Some(3),
+        allowed_tools: vec!["-p".to_owned()],
+        disallowed_tools: vec!["--model".to_owned()],
+        replaced_system_prompt: Some("--dangerous".to_owned()),
+        ..PromptSetup::default()
     };
     for setup in [
         AgentSetup::ClaudeCode(hostile.clone()),
@@ -60,6 +64,57 @@ fn a_prompt_is_never_an_argument_and_a_value_never_an_option() {
             assert!(!command.argv.iter().any(|argument| argument == value), "{:?}", command.argv);
         }
         assert!(command.argv.iter().filter(|argument| *argument == "-p").count() <= 1);
+    }
+}
+
+#[test]
+fn restricted_is_what_only_reads_whatever_list_of_tools_is_given() {
+    let restricted = PromptSetup {
+        prompt: "x".to_owned(),
+        permission_mode: PermissionMode::Restricted,
+        allowed_tools: ["Read", "Bash(git log *)", "read", "bash", "write"].map(str::to_owned).into(),
+        ..PromptSetup::default()
+    };
+    let claude = for_setup(&AgentSetup::ClaudeCode(restricted.clone()));
+    let argv = claude.command(&context(&attempt(), Vendor::Anthropic)).argv;
+    assert!(argv.contains(&"--tools=Read".to_owned()) && argv.contains(&"dontAsk".to_owned()), "{argv:?}");
+    let rules = &opencode_config(restricted, Vendor::Anthropic)["permission"];
+    assert_eq!(*rules, json!({ "*": "deny", "read": "allow" }));
+}
+
+#[test]
+fn opencodes_lists_of_tools_become_rules_of_which_the_last_decides() {
+    let listed = PromptSetup {
+        prompt: "x".to_owned(),
+        allowed_tools: ["write", "bash(git *)"].map(str::to_owned).into(),
+        disallowed_tools: ["bash(git push *)"].map(str::to_owned).into(),
+        ..PromptSetup::default()
+    };
+    let config = opencode_config(listed, Vendor::Anthropic);
+    let bash = json!({ "*": "deny", "git *": "allow", "git push *": "deny" });
+    assert_eq!(config["permission"], json!({ "*": "deny", "edit": "allow", "bash": bash }));
+    assert_eq!(config["default_agent"], "build");
+    assert_eq!(opencode_config(plain(None), Vendor::Anthropic)["permission"], "allow");
+}
+
+#[test]
+fn codex_is_asked_by_rule_and_told_no_unless_it_may_edit() {
+    for (mode, policy, edits) in [
+        (PermissionMode::Full, "never", "accept"),
+        (PermissionMode::AcceptEdits, "untrusted", "accept"),
+        (PermissionMode::Restricted, "untrusted", "decline"),
+    ] {
+        let setup = PromptSetup { permission_mode: mode, ..plain(None) };
+        let mut codex = for_setup(&AgentSetup::Codex(setup));
+        let attempt = attempt();
+        let context = context(&attempt, Vendor::Openai);
+        assert_eq!(codex.command(&context).files.len(), usize::from(mode != PermissionMode::Full));
+        codex.begin(&context);
+        let started = codex.parse(Stream::Stdout, br#"{"id":1,"result":{}}"#).lines.concat();
+        assert!(started.contains(&format!("\"approvalPolicy\":\"{policy}\"")), "{started}");
+        let asked = br#"{"id":0,"method":"item/fileChange/requestApproval","params":{}}"#;
+        let answer = codex.parse(Stream::Stdout, asked).lines.concat();
+        assert!(answer.contains(&format!("\"decision\":\"{edits}\"")), "{answer}");
     }
 }
 

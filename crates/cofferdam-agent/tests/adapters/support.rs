@@ -14,7 +14,7 @@ pub(crate) fn setup(provider: &str) -> AgentSetup {
         prompt: "edit a.txt".to_owned(),
         model: Some(model.to_owned()),
         system_prompt: Some("Be brief.".to_owned()),
-        max_turns: None,
+        ..PromptSetup::default()
     };
     match provider {
         "claude_code" => AgentSetup::ClaudeCode(setup),

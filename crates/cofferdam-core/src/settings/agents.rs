@@ -8,6 +8,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::amounts::MaxConcurrency;
 use super::names::{PolicyName, is_name};
 use super::written_as_text;
 use crate::policy::Mode;
@@ -51,6 +52,10 @@ pub struct AgentSettings {
     /// Its policy: one of `sandbox.policies`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyName>,
+    /// Runs of it at the same time, on all nodes of the service together, over `service.max_concurrency_per_agent`; 0 is
+    /// no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<MaxConcurrency>,
     /// Added to the CLI's own system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,

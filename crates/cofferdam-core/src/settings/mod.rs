@@ -2,6 +2,7 @@
 
 mod agents;
 mod amounts;
+mod artifacts;
 mod container_network;
 mod edit;
 mod engine_address;
@@ -17,6 +18,8 @@ mod roles;
 mod runtime;
 mod sandbox;
 mod schema;
+mod service;
+mod store;
 mod store_url;
 mod untrusted;
 #[cfg(test)]
@@ -33,6 +36,7 @@ pub use self::amounts::{
     Count, Cpus, DiskSize, MaxAttempts, MaxConcurrency, MemorySize, OpenFiles, OutputSize, PidsLimit, Size,
     TimeoutSeconds,
 };
+pub use self::artifacts::{ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl};
 pub use self::container_network::ContainerNetwork;
 pub use self::edit::{add_agent, set_mode};
 pub use self::engine_address::EngineAddress;
@@ -46,6 +50,11 @@ pub use self::roles::{Role, RoleSettings, RolesSettings};
 pub use self::runtime::{OciRuntime, RuntimeCommand};
 pub use self::sandbox::{AppleSettings, DockerSettings, MaskSettings, SandboxSettings};
 pub use self::schema::schema;
+pub use self::service::{
+    AllowedHost, AllowedMode, AllowedRoot, Capacity, DrainSeconds, ExecutionTimeMs, PublicUrl, RepoPattern,
+    ServiceSettings, WebOrigin,
+};
+pub use self::store::{RetentionDays, RetentionSettings, StoreConnections, StorePooler, StoreSettings};
 pub use self::store_url::StoreUrl;
 pub use self::untrusted::{Refused, tighten};
 use crate::egress::AllowRule;
@@ -85,6 +94,14 @@ pub struct Settings {
     pub agents: BTreeMap<AgentName, AgentSettings>,
     /// Who does which kind of work, for `--role`.
     pub roles: RolesSettings,
+    /// The service: `cofferdam serve` and `cofferdam work`.
+    pub service: ServiceSettings,
+    /// The record of runs.
+    pub store: StoreSettings,
+    /// The files that runs leave.
+    pub artifacts: ArtifactSettings,
+    /// How long is kept what runs leave.
+    pub retention: RetentionSettings,
     /// What models cost.
     pub prices: PriceSettings,
 }

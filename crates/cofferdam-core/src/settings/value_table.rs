@@ -148,6 +148,33 @@ pub(super) fn rows() -> Vec<Row> {
     );
     row("egress.sets.npm", json!([["registry.npmjs.org:443"]]), &[(json!("x"), "type a list")]);
     row("egress.name_servers", json!([["10.0.0.53:53"]]), &[(json!(["10.0.0.53"]), "")]);
+    let database = || (json!("mysql://a/b"), "is not the address of a PostgreSQL database; type an address");
+    row(
+        "store.url",
+        json!(["postgres://me@db.example/cofferdam", "postgresql:///x?host=/run/pg"]),
+        &[database()],
+    );
+    row("store.listen_url", json!(["postgres://me@db.example:5432/cofferdam"]), &[database()]);
+    row(
+        "store.pooler",
+        json!(["none", "transaction"]),
+        &[(json!("session"), "type one of `none`, `transaction`")],
+    );
+    row("store.max_connections", json!([1, 10, 1_000]), &[(json!(0), "between 1 and 1000")]);
+    row(
+        "artifacts.url",
+        json!(["s3://artifacts", "s3://artifacts/a/b"]),
+        &[(json!("/srv"), "type a bucket")],
+    );
+    row(
+        "artifacts.endpoint",
+        json!(["https://storage.example"]),
+        &[(json!("storage"), "type an address such as")],
+    );
+    row("artifacts.region", json!(["eu-central-1"]), &[(json!("EU"), "is not a region; type one such as")]);
+    for key in ["retention.runs_days", "retention.events_days", "retention.artifacts_days"] {
+        row(key, json!([0, 30, "90"]), &[(json!(-1), "between 0 and 36525")]);
+    }
     row("prices.as_of", json!(["2026-10-01"]), &[text()]);
     row("prices.models.my-model.input", json!([1.0, 0]), &[price()]);
     row("prices.models.my-model.output", json!([4]), &[price(), (json!("4"), "type ")]);
@@ -168,6 +195,39 @@ pub(super) fn rows() -> Vec<Row> {
     row("agents.coder.sandbox_mode", json!(["docker"]), &[mode()]);
     row("agents.coder.policy", json!(["strict"]), &[(json!("../x"), "is not the name of a policy; type")]);
     row("agents.coder.system_prompt", json!(["Be brief."]), &[text()]);
+    row("agents.coder.max_concurrency", json!([0, 1]), &[(json!(-1), "between 0 and 10000")]);
+    row("service.listen", json!(["127.0.0.1:8787", "[::]:80"]), &[(json!("localhost"), "")]);
+    row(
+        "service.public_url",
+        json!(["https://cofferdam.example"]),
+        &[(json!("cofferdam.example"), "is not an address of the API; type an address")],
+    );
+    row(
+        "service.allowed_hosts",
+        json!([[], ["cofferdam.example"]]),
+        &[(json!(["*"]), "type a name such as")],
+    );
+    row(
+        "service.cors_origins",
+        json!([[], ["https://a.example"]]),
+        &[(json!(["*"]), "type scheme and host")],
+    );
+    row("service.capacity", json!([1, 8]), &[(json!(0), "between 1 and 10000")]);
+    row("service.max_concurrency_per_project", json!([0, 2]), &[(json!(-1), "between 0 and 10000")]);
+    row("service.max_concurrency_per_agent", json!([0, 2]), &[(json!(-1), "between 0 and 10000")]);
+    row(
+        "service.allowed_modes",
+        json!([[], ["native", "docker:open"], ["host:open"]]),
+        &[(json!(["host"]), "type a mode such as"), (json!("docker"), "type a list")],
+    );
+    row("service.allowed_roots", json!([[], ["/srv/repos"]]), &[(json!(["repos"]), "type a folder such as")]);
+    row(
+        "service.allowed_repos",
+        json!([[], ["https://github.com/acme/*"]]),
+        &[(json!(["https://*.example/x"]), "has a pattern in the name of its host")],
+    );
+    row("service.max_execution_time_ms", json!([1, 300_000]), &[(json!(0), "is not a whole number")]);
+    row("service.drain_seconds", json!([0, 30]), &[(json!(86_401), "between 0 and 86400")]);
     for keys in [
         ["roles.worker.agent", "roles.worker.append_system_prompt"],
         ["roles.tester.agent", "roles.tester.append_system_prompt"],

@@ -47,6 +47,8 @@ pub(super) async fn one_run(
         claimable_by: Some(node.id.clone()),
         replay_of: None,
         placement: cofferdam_core::Placement::default(),
+        working_dir: None,
+        publish: None,
     };
     let (tell, cancel) = watch::channel(Cancel::No);
     let mut nobody = |_| {};

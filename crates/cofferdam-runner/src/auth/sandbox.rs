@@ -63,8 +63,8 @@ fn setup(asked: &AuthCheck) -> AgentSetup {
     let setup = PromptSetup {
         prompt: PROMPT.to_owned(),
         model: asked.model.clone(),
-        system_prompt: None,
         max_turns: (asked.cli == Cli::ClaudeCode).then_some(1),
+        ..PromptSetup::default()
     };
     match asked.cli {
         Cli::ClaudeCode => AgentSetup::ClaudeCode(setup),

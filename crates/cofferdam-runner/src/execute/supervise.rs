@@ -156,6 +156,7 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
         attempt: attempt.claimed.attempt.clone(),
         agent: request.agent.clone(),
         working_directory,
+        folder: request.working_dir.clone(),
         env,
         program: program.map(|program| program.argv(backend)).unwrap_or_default(),
         gateway: begun.way_out.as_ref().map(|granted| gateway(granted, backend)),

@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use cofferdam_core::{
-    ContainerNetwork, DockerSettings, Effective, EngineAddress, ImageReference, Layer, Mode, Origin, Settings,
+    ContainerNetwork, DockerSettings, Effective, EngineAddress, ExecutionTimeMs, ImageReference, Layer, Mode,
+    Origin, Settings,
 };
 
 use crate::caller::Caller;
@@ -16,6 +17,7 @@ const NETWORK: &str = "SANDBOX_DOCKER_NETWORK";
 const HOST: &str = "DOCKER_HOST";
 const ENVIRONMENT: &str = "EXECUTION_ENVIRONMENT";
 const LAUNCH_MODE: &str = "LAUNCH_MODE";
+const MAX_EXECUTION_TIME: &str = "MAX_EXECUTION_TIME";
 
 /// Where agents run, as two variables say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +26,8 @@ enum Place {
     Sandbox,
 }
 
-/// What the caller's variables set. Those of containers that cannot be read are left out here: they concern
-/// whoever wants a container, and [`docker`] tells them.
+/// What the caller's variables set. Those of containers and of the service that cannot be read are left out here: they
+/// concern whoever wants one, and [`docker`] tells those of containers.
 pub(super) fn layer(caller: &Caller, below: &Effective) -> Result<Layer, Failure> {
     let mut layer = Layer::default();
     if let Some((place, variable)) = place(caller)? {
@@ -43,6 +45,10 @@ pub(super) fn layer(caller: &Caller, below: &Effective) -> Result<Layer, Failure
     }
     if let Ok(Some(host)) = variable::<EngineAddress>(caller, HOST) {
         layer.set_text(&["sandbox", "docker", "host"], &host, Origin::Environment(HOST));
+    }
+    if let Ok(Some(most)) = variable::<ExecutionTimeMs>(caller, MAX_EXECUTION_TIME) {
+        let origin = Origin::Environment(MAX_EXECUTION_TIME);
+        layer.set_text(&["service", "max_execution_time_ms"], &most.count(), origin);
     }
     Ok(layer)
 }

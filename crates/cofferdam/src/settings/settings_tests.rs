@@ -218,6 +218,16 @@ fn variables_go_before_the_files_and_empty_ones_do_not() {
 }
 
 #[test]
+fn the_longest_time_of_a_task_can_be_a_variable() {
+    let mut place = Place::new();
+    place.global(r#"{"service": {"max_execution_time_ms": 1000}}"#);
+    let most = |place: &Place| place.load().unwrap().effective.settings.service.max_execution_time_ms.count();
+    assert_eq!(most(&place), 1000);
+    place.variables = vec![("MAX_EXECUTION_TIME", "60000".to_owned())];
+    assert_eq!(most(&place), 60_000);
+}
+
+#[test]
 fn a_variable_of_containers_that_is_wrong_is_told_to_whoever_wants_one() {
     for (name, value, said) in [
         ("SANDBOX_DOCKER_IMAGE", "openTiger/worker:latest", "type `opentiger/worker:latest`"),

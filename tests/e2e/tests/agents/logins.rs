@@ -232,9 +232,7 @@ fn a_broker_of_its_own_reads_the_login_too() {
     let run = queue.enqueue(&one.fixture, &marks, "true", |request| {
         request.agent = AgentSetup::ClaudeCode(PromptSetup {
             prompt: "do what there is to do".to_owned(),
-            model: None,
-            system_prompt: None,
-            max_turns: None,
+            ..PromptSetup::default()
         });
         request.policy.network = Network::Sealed;
         request.policy.egress = EgressPolicy { model: true, ..EgressPolicy::default() };

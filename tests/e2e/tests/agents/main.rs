@@ -8,4 +8,5 @@ mod hunt;
 mod logged_in;
 mod logins;
 mod on_the_host;
+mod permissions;
 mod stage;

@@ -240,6 +240,7 @@ impl Stage {
             attempt: self.attempt.clone(),
             agent: AgentSetup::Command { argv: vec!["/bin/sh".into(), "-c".into(), script.into()] },
             working_directory: self.backend.working_directory(sandbox.layers(), Path::new(inside::WORKSPACE)),
+            folder: None,
             env: self.backend.base_env(policy),
             program: Vec::new(),
             gateway: None,

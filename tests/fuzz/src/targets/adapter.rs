@@ -64,7 +64,7 @@ fn feed(setup: &AgentSetup, input: &[u8]) {
 }
 
 fn setup() -> PromptSetup {
-    PromptSetup { prompt: "edit a.txt".to_owned(), model: None, system_prompt: None, max_turns: None }
+    PromptSetup { prompt: "edit a.txt".to_owned(), ..PromptSetup::default() }
 }
 
 fn message(line: &[u8], number: usize) -> Option<Message> {

@@ -105,6 +105,8 @@ fn request(outside: &Outside) -> Result<RunRequest, Failure> {
         claimable_by: None,
         replay_of: None,
         placement: cofferdam_core::Placement::default(),
+        working_dir: None,
+        publish: None,
     })
 }
 

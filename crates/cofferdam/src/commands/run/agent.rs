@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{AgentSetup, PromptSetup, Provider};
+use cofferdam_core::{AgentSetup, PermissionMode, PromptSetup, Provider, ValueError};
 use cofferdam_runner::NoModel;
 use cofferdam_runner::installation::{Cli, InstallationError, Search, find};
 use cofferdam_runner::logins::LoginError;
@@ -60,6 +60,10 @@ pub(crate) fn agent_from(
             .as_deref()
             .map(|text| units::count("--max-turns", text, 1, 10_000))
             .transpose()?,
+        permission_mode: permission_mode(args)?,
+        replaced_system_prompt: args.replace_system_prompt.clone().filter(|text| !text.is_empty()),
+        allowed_tools: args.allowed_tools.iter().flat_map(|list| tools(list)).collect(),
+        disallowed_tools: args.disallowed_tools.iter().flat_map(|list| tools(list)).collect(),
     };
     let path = path_of(caller);
     let home = caller.home();
@@ -80,6 +84,28 @@ fn system_prompt(args: &RunArgs, choice: &Choice<'_>) -> Option<String> {
     (!words.is_empty()).then(|| words.join("\n\n"))
 }
 
+fn permission_mode(args: &RunArgs) -> Result<PermissionMode, UsageError> {
+    let mode = args.permission_mode.as_deref().map(str::parse).transpose();
+    let mode = mode.map_err(|error: ValueError| {
+        UsageError::new(format!("--permission-mode {}", error.problem), error.hint)
+    })?;
+    Ok(mode.unwrap_or_default())
+}
+
+/// The names in a list. A comma inside parentheses is part of a pattern.
+fn tools(list: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let names = list.split(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    names.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
 fn agent_flag(args: &RunArgs) -> Option<&'static str> {
     let flags = [
         (args.agent.is_some(), "--agent"),
@@ -87,6 +113,10 @@ fn agent_flag(args: &RunArgs) -> Option<&'static str> {
         (args.model.is_some(), "--model"),
         (args.system_prompt.is_some(), "--system-prompt"),
         (args.max_turns.is_some(), "--max-turns"),
+        (args.permission_mode.is_some(), "--permission-mode"),
+        (args.replace_system_prompt.is_some(), "--replace-system-prompt"),
+        (!args.allowed_tools.is_empty(), "--allowed-tools"),
+        (!args.disallowed_tools.is_empty(), "--disallowed-tools"),
     ];
     flags.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
 }
@@ -142,7 +172,7 @@ fn named(
     if let Some(search) = search {
         find(cli, search).map_err(|error| cannot_be_used(&error))?;
     }
-    refuse_turns(cli, &setup)?;
+    refuse_options(provider, &setup)?;
     let setup = setup_of(cli, setup);
     with_key.choose_for(&setup).map_err(|error| has_no_model(cli, &error))?;
     Ok(ChosenAgent { setup, notice: None })
@@ -155,15 +185,18 @@ fn has_no_model(cli: Cli, error: &LoginError) -> UsageError {
     UsageError::new(message, hint)
 }
 
-/// A limit that is not held would be worse than none.
-fn refuse_turns(cli: Cli, setup: &PromptSetup) -> Result<(), UsageError> {
+fn refuse_options(provider: Provider, setup: &PromptSetup) -> Result<(), UsageError> {
+    match setup.refused_for(provider) {
+        Some(ValueError { problem, hint }) => Err(UsageError::new(problem, hint)),
+        None => Ok(()),
+    }
+}
+
+fn provider_of(cli: Cli) -> Provider {
     match cli {
-        Cli::ClaudeCode => Ok(()),
-        Cli::Codex | Cli::OpenCode if setup.max_turns.is_none() => Ok(()),
-        Cli::Codex | Cli::OpenCode => Err(UsageError::new(
-            format!("{} cannot count its turns, so --max-turns would not hold", cli.title()),
-            "type `--max-model-calls NUMBER`, which the broker holds for every agent",
-        )),
+        Cli::ClaudeCode => Provider::ClaudeCode,
+        Cli::Codex => Provider::Codex,
+        Cli::OpenCode => Provider::OpenCode,
     }
 }
 
@@ -186,7 +219,7 @@ fn first_that_can(
             let candidate = setup_of(cli, setup.clone());
             match with_key.choose_for(&candidate) {
                 Ok(_) => {
-                    refuse_turns(cli, &setup)?;
+                    refuse_options(provider_of(cli), &setup)?;
                     let notice = format!("using {} ({place})", cli.title());
                     return Ok(ChosenAgent { setup: candidate, notice: Some(notice) });
                 }

@@ -28,6 +28,19 @@ pub(crate) struct RunArgs {
     /// Added to the agent's own system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
+    /// Stands in place of the agent's own system prompt
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) replace_system_prompt: Option<String>,
+    /// What the agent lets its model do: `full`, `acceptEdits`, `restricted`, or a mode of its own
+    /// [default: full]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// The only tools that its model has, such as `Read,Grep,Bash(git log *)` (repeatable)
+    #[arg(long, value_name = "TOOLS")]
+    pub(crate) allowed_tools: Vec<String>,
+    /// Tools that its model has not (repeatable)
+    #[arg(long, value_name = "TOOLS")]
+    pub(crate) disallowed_tools: Vec<String>,
     /// Turns of the model that the agent may take, where it can count them
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub(crate) max_turns: Option<String>,
@@ -40,6 +53,9 @@ pub(crate) struct RunArgs {
     /// Branch, tag or commit to work on, instead of the files as they are now
     #[arg(long = "ref", value_name = "REF", allow_hyphen_values = true)]
     pub(crate) reference: Option<String>,
+    /// Start in this folder of the repository
+    #[arg(long, value_name = "FOLDER", allow_hyphen_values = true)]
+    pub(crate) working_dir: Option<String>,
     /// `native`, `docker` and `apple` seal the program off; `host` does NOT [default: native]
     #[arg(long, value_name = "native|docker|apple|host")]
     pub(crate) mode: Option<String>,

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use cofferdam_core::{
     AgentSetup, ContainerPolicy, Effective, FilePattern, ImageReferenceError, LEAST_DISK_BYTES,
-    LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS, Mask, Mode, Mount, Policy, RetryPolicy, RunId,
-    RunRequest, SandboxSettings, Settings, ValueError,
+    LEAST_MEMORY_BYTES, Limits, LimitsRule, MOST_PIDS, Mask, Mode, Mount, Policy, RelativeFolder,
+    RetryPolicy, RunId, RunRequest, SandboxSettings, Settings, ValueError,
 };
 
 use super::agent::agent_from;
@@ -85,6 +85,8 @@ pub(crate) fn request_from(
         claimable_by: None,
         replay_of: None,
         placement: cofferdam_core::Placement::default(),
+        working_dir: working_dir_from(args)?,
+        publish: None,
     };
     Ok(Accepted { request, apply_to, notices, mode_by: choice.mode.by })
 }
@@ -101,6 +103,12 @@ pub(crate) fn policy_of(
     let choice = choice::choose(&args, settings)?;
     let policy = policy_from(&args, caller, &choice, &settings.settings, true, &mut Vec::new())?;
     Ok((policy, choice.mode.by))
+}
+
+fn working_dir_from(args: &RunArgs) -> Result<Option<RelativeFolder>, UsageError> {
+    let parsed = args.working_dir.as_deref().map(str::parse).transpose();
+    parsed
+        .map_err(|error: ValueError| UsageError::new(format!("--working-dir {}", error.problem), error.hint))
 }
 
 fn argv_from(command: &[OsString]) -> Result<Vec<String>, UsageError> {

@@ -74,6 +74,8 @@ mod tests {
             claimable_by: None,
             replay_of: None,
             placement: cofferdam_core::Placement::default(),
+            working_dir: None,
+            publish: None,
         };
         let run = RunRecord {
             request,

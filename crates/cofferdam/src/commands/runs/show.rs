@@ -134,6 +134,8 @@ mod tests {
                 claimable_by: None,
                 replay_of: None,
                 placement: cofferdam_core::Placement::default(),
+                working_dir: None,
+                publish: None,
             },
             state: RunState::Failed,
             created_at_ms: 1_000,

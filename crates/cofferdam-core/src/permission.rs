@@ -1,0 +1,236 @@
+//! What an agent's CLI lets its model do without asking anybody: nobody is there to be asked.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::PromptSetup;
+use crate::settings::Provider;
+use crate::value::ValueError;
+
+/// What an agent's CLI lets its model do. `docs/reference/permission-modes.md` says what each means with each CLI.
+///
+/// This is the CLI's own promise and no wall: whatever the mode, the sandbox holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum PermissionMode {
+    /// Everything: the sandbox is the wall.
+    #[default]
+    Full,
+    /// Reading and editing files, and of commands those that the CLI holds to be part of that.
+    AcceptEdits,
+    /// Reading and answering: no edits, no commands.
+    Restricted,
+    /// Claude Code's own: what needs no question; the rest is refused.
+    Default,
+    /// Claude Code's own: what was allowed by name, and reading.
+    DontAsk,
+    /// Claude Code's and OpenCode's own: looking around and writing a plan.
+    Plan,
+    /// Claude Code's own name of [`Self::Full`].
+    BypassPermissions,
+    /// Codex's own name of [`Self::Full`].
+    DangerFullAccess,
+}
+
+/// The words that every CLI understands.
+const FOR_ALL: [PermissionMode; 3] =
+    [PermissionMode::Full, PermissionMode::AcceptEdits, PermissionMode::Restricted];
+
+impl PermissionMode {
+    /// Every mode.
+    pub const ALL: [Self; 8] = [
+        Self::Full,
+        Self::AcceptEdits,
+        Self::Restricted,
+        Self::Default,
+        Self::DontAsk,
+        Self::Plan,
+        Self::BypassPermissions,
+        Self::DangerFullAccess,
+    ];
+
+    /// The name on the wire and in the store.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::AcceptEdits => "acceptEdits",
+            Self::Restricted => "restricted",
+            Self::Default => "default",
+            Self::DontAsk => "dontAsk",
+            Self::Plan => "plan",
+            Self::BypassPermissions => "bypassPermissions",
+            Self::DangerFullAccess => "danger-full-access",
+        }
+    }
+
+    /// Why this CLI cannot be asked for this mode, with what it can be asked for; `None` if it can.
+    #[must_use]
+    pub fn refused_for(self, provider: Provider) -> Option<ValueError> {
+        let own = own_of(provider);
+        if FOR_ALL.contains(&self) || own.contains(&self) {
+            return None;
+        }
+        let names: Vec<String> = FOR_ALL.iter().chain(own).map(|mode| format!("`{mode}`")).collect();
+        Some(ValueError {
+            problem: format!("`{self}` is not a permission mode of {provider}"),
+            hint: format!("type one of {}", names.join(", ")),
+        })
+    }
+
+    /// Whether nothing else was asked for than what is done anyway.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl PromptSetup {
+    /// Why this CLI cannot do what is asked of it, with what to ask for instead; `None` if it can. What a CLI would
+    /// only seem to hold is refused too: a limit that is not held is worse than none.
+    #[must_use]
+    pub fn refused_for(&self, provider: Provider) -> Option<ValueError> {
+        if let Some(refused) = self.permission_mode.refused_for(provider) {
+            return Some(refused);
+        }
+        if let Some(tool) =
+            self.allowed_tools.iter().chain(&self.disallowed_tools).find(|tool| !is_tool(tool))
+        {
+            let hint = "type a name such as `Read`, or one with a pattern such as `Bash(git log *)`";
+            return Some(ValueError::new(tool, "is not a tool", hint));
+        }
+        let refuse = |problem: &str, hint: &str| {
+            Some(ValueError { problem: format!("{provider} {problem}"), hint: hint.to_owned() })
+        };
+        match provider {
+            Provider::ClaudeCode => None,
+            Provider::Codex if !self.allowed_tools.is_empty() || !self.disallowed_tools.is_empty() => refuse(
+                "has no list of tools, so one would not hold",
+                "leave it out; `restricted` takes edits and commands away",
+            ),
+            Provider::Codex | Provider::OpenCode if self.max_turns.is_some() => refuse(
+                "cannot count its turns, so a limit on them would not hold",
+                "limit the model's calls, which the broker counts for every agent: `--max-model-calls NUMBER`",
+            ),
+            Provider::Codex | Provider::OpenCode => None,
+        }
+    }
+}
+
+/// A name, or a name with a pattern in parentheses: nothing that a list of them could be taken apart at.
+fn is_tool(text: &str) -> bool {
+    let (name, pattern) = text.split_once('(').unwrap_or((text, ")"));
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-*".contains(&b));
+    let inner = pattern.strip_suffix(')');
+    let is_pattern = inner.is_some_and(|inner| !inner.chars().any(|c| c.is_control() || "()".contains(c)));
+    is_name && is_pattern && text.len() <= 200
+}
+
+/// The words that are a CLI's own.
+fn own_of(provider: Provider) -> &'static [PermissionMode] {
+    use PermissionMode::{BypassPermissions, DangerFullAccess, Default, DontAsk, Plan};
+    match provider {
+        Provider::ClaudeCode => &[Default, DontAsk, Plan, BypassPermissions],
+        Provider::Codex => &[DangerFullAccess],
+        Provider::OpenCode => &[Plan],
+    }
+}
+
+impl FromStr for PermissionMode {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        Self::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| {
+            ValueError::new(
+                text,
+                "is not a permission mode",
+                "type `full`, `acceptEdits` or `restricted`, or one of the agent's own, such as `plan`",
+            )
+        })
+    }
+}
+
+impl TryFrom<String> for PermissionMode {
+    type Error = ValueError;
+
+    fn try_from(text: String) -> Result<Self, ValueError> {
+        text.parse()
+    }
+}
+
+impl From<PermissionMode> for String {
+    fn from(mode: PermissionMode) -> Self {
+        mode.as_str().to_owned()
+    }
+}
+
+impl fmt::Display for PermissionMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_has_one_name_everywhere() {
+        for mode in PermissionMode::ALL {
+            assert_eq!(serde_json::to_value(mode).unwrap(), mode.as_str());
+            assert_eq!(mode.as_str().parse::<PermissionMode>().unwrap(), mode);
+        }
+        let error = "yolo".parse::<PermissionMode>().unwrap_err().to_string();
+        assert!(error.contains("`yolo`") && error.contains("`acceptEdits`"), "{error}");
+    }
+
+    #[test]
+    fn three_modes_are_for_every_agent_and_the_others_for_whose_they_are() {
+        for provider in Provider::ALL {
+            for mode in FOR_ALL {
+                assert_eq!(mode.refused_for(provider), None);
+            }
+        }
+        let refused = PermissionMode::Plan.refused_for(Provider::Codex).unwrap().to_string();
+        assert!(refused.contains("`plan`") && refused.contains("`restricted`"), "{refused}");
+        assert_eq!(PermissionMode::Plan.refused_for(Provider::OpenCode), None);
+        assert!(PermissionMode::DangerFullAccess.refused_for(Provider::ClaudeCode).is_some());
+    }
+
+    #[test]
+    fn a_limit_that_a_cli_would_not_hold_is_refused() {
+        let tools = PromptSetup { allowed_tools: vec!["Read".to_owned()], ..PromptSetup::default() };
+        let turns = PromptSetup { max_turns: Some(1), ..PromptSetup::default() };
+        for (setup, refusing) in [
+            (&tools, &[Provider::Codex][..]),
+            (&turns, &[Provider::Codex, Provider::OpenCode]),
+            (&PromptSetup::default(), &[]),
+        ] {
+            for provider in Provider::ALL {
+                assert_eq!(setup.refused_for(provider).is_some(), refusing.contains(&provider), "{provider}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tool_is_a_name_and_perhaps_a_pattern() {
+        for tool in ["Read", "mcp__x__y", "Bash(git log *)", "bash(git, log)"] {
+            assert!(is_tool(tool), "{tool}");
+        }
+        for tool in ["", "-p", "Read,Bash", "Read Bash", "Bash(", "Bash(a)b", "Bash(a),Edit(b)", "Bash(a\n)"]
+        {
+            assert!(!is_tool(tool), "{tool}");
+        }
+    }
+
+    #[test]
+    fn the_reference_has_a_row_for_every_mode() {
+        let page =
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/permission-modes.md"));
+        for mode in PermissionMode::ALL {
+            assert!(page.lines().any(|line| line.starts_with(&format!("| `{mode}`"))), "{mode} has no row");
+        }
+    }
+}
