@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
-use cofferdam_core::{NodeId, Redactor};
+use cofferdam_core::NodeId;
 use cofferdam_runner::{BrokerService, Home, StoreLedger};
 use rustix::fs::{FlockOperation, flock};
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,7 +12,8 @@ use tokio::sync::watch;
 
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::failure::Failure;
-use crate::node::{BrokerSetup, open_store};
+use crate::node::BrokerSetup;
+use crate::record_place::open_store;
 use crate::secrets::CallerSecrets;
 use crate::{redaction, settings, terminal};
 
@@ -44,7 +45,7 @@ fn start(state: &Path, node: &str) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::internal("the runtime could not be started", &error))?;
-    runtime.block_on(serve(home, node, setup, redaction::know(&caller)))
+    runtime.block_on(serve(home, node, setup, &caller))
 }
 
 fn lock(home: &Home, node: &NodeId) -> std::io::Result<File> {
@@ -54,9 +55,9 @@ fn lock(home: &Home, node: &NodeId) -> std::io::Result<File> {
     Ok(lock)
 }
 
-async fn serve(home: Home, node: NodeId, setup: BrokerSetup, redactor: Redactor) -> Result<(), Failure> {
-    let store = open_store(&home).await?;
-    let ledger = StoreLedger::new(store.clone(), home.clone(), redactor);
+async fn serve(home: Home, node: NodeId, setup: BrokerSetup, caller: &Caller) -> Result<(), Failure> {
+    let store = open_store(&home, caller).await?;
+    let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));
     let service = BrokerService {
         broker: setup.start(&ledger),
         own: NodeId::new(now_ms(), random_bits()?),

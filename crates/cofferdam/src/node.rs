@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cofferdam_broker::{Bounds, Broker, Secrets};
-use cofferdam_core::{ContainerPolicy, DockerSettings, EngineAddress, NodeId, Settings, with_causes};
+use cofferdam_core::{ContainerPolicy, DockerSettings, EngineAddress, NodeId, Settings};
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
 use cofferdam_sandbox::{Attachment, Backend, Refusal, apple, docker, host, native};
-use cofferdam_store::{OpenError, Slots, Store};
+use cofferdam_store::Slots;
 
 use crate::caller::{Caller, now_ms, random_bits};
-use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::record_place::open_store;
 use crate::secrets::{CallerSecrets, no_model};
 use crate::{redaction, settings};
 
@@ -24,19 +24,6 @@ const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
 
 /// Where an engine listens, unless somebody says otherwise.
 const DEFAULT_ENGINE: &str = "/var/run/docker.sock";
-
-/// Opens the record of runs.
-pub(crate) async fn open_store(home: &Home) -> Result<Store, Failure> {
-    Store::open_sqlite(&home.database()).await.map_err(|error| {
-        let failure = Failure::new(ExitCode::Refused, with_causes(&error));
-        match error {
-            OpenError::NetworkFileSystem { .. } => {
-                failure.hint("export COFFERDAM_HOME=/a/folder/on/a/local/disk")
-            }
-            _ => failure,
-        }
-    })
-}
 
 /// What a broker in this process works with. The default has no key, and serves nobody.
 #[derive(Clone, Default)]
@@ -63,7 +50,7 @@ impl BrokerSetup {
 /// Registers this process as a node, and first of all tells the truth about runs whose process has died.
 pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) -> Result<Node, Failure> {
     let on = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
-    let store = open_store(home).await?;
+    let store = open_store(home, caller).await?;
     let (secrets, keys) = (broker.secrets.clone(), broker.secrets.clone());
     let settings = broker.settings.clone();
     let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));

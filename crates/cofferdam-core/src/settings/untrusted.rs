@@ -109,9 +109,9 @@ pub fn tighten(base: &Effective, layer: &Layer) -> (Layer, Vec<Refused>) {
 /// A value as it may be printed.
 fn shown(path: &KeyPath, value: &Value) -> Value {
     match (path.keys().as_slice(), value) {
-        (["store", "url" | "listen_url"], Value::String(text)) => {
-            Value::String(text.parse::<StoreUrl>().map_or_else(|error| error.to_string(), |url| url.to_string()))
-        }
+        (["store", "url" | "listen_url"], Value::String(text)) => Value::String(
+            text.parse::<StoreUrl>().map_or_else(|error| error.to_string(), |url| url.to_string()),
+        ),
         _ => value.clone(),
     }
 }

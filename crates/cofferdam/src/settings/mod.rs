@@ -10,7 +10,7 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use cofferdam_core::{Effective, Layer, Origin, Refused, Settings, read_layer, tighten};
+use cofferdam_core::{Effective, Layer, Origin, Refused, Settings, StoreSettings, read_layer, tighten};
 
 pub(crate) use self::environment::docker;
 pub(crate) use self::files::{LocalFile, local_file};
@@ -55,6 +55,15 @@ pub(crate) fn read(caller: &Caller) -> Result<Settings, Failure> {
 /// The settings of a state folder alone.
 pub(crate) fn read_in(folder: &Path) -> Result<Settings, Failure> {
     Ok(global(Some(folder))?.settings)
+}
+
+/// Where the record of the runs of a state folder is: as its own file says, with a variable over it.
+pub(crate) fn store(caller: &Caller, state: &Path) -> Result<StoreSettings, Failure> {
+    let mut store = global(Some(state))?.settings.store;
+    if let Some(url) = environment::store_url(caller)? {
+        store.url = Some(url);
+    }
+    Ok(store)
 }
 
 /// The folder whose `.cofferdam/settings.json` counts: the root of the repository around the current folder, or the
