@@ -39,5 +39,7 @@ pub(super) fn request(number: u128) -> RunRequest {
         claimable_by: None,
         replay_of: None,
         placement: Placement::default(),
+        publish: None,
+        working_dir: None,
     }
 }

@@ -8,12 +8,14 @@
 //! random bits are arguments. That is what makes every decision here testable by value.
 
 mod access;
+mod admission;
 mod causes;
 mod conclude;
 mod dead_letter;
 mod egress;
 mod error_class;
 mod event;
+mod git_reference;
 mod ids;
 mod image;
 mod iso_time;
@@ -39,6 +41,10 @@ mod value;
 mod walls;
 
 pub use access::{Scope, Scopes};
+pub use admission::{
+    Asked, Choice, MODEL_KEYS, Spoken, Wishes, allow_rules, choose, passed_on, policy_of, retry_of,
+    system_prompt_of,
+};
 pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
 pub use dead_letter::DeadLetter;
@@ -48,6 +54,7 @@ pub use egress::{
 };
 pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};
+pub use git_reference::git_reference;
 pub use ids::{AttemptRef, IdError, KeyId, NodeId, PlaceId, ProjectId, RunId, SandboxId};
 pub use image::{ImageReference, ImageReferenceError};
 pub use iso_time::iso_time;

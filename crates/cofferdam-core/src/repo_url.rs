@@ -1,10 +1,12 @@
 //! Addresses that a repository may be fetched from.
 
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::HostPort;
+use crate::{Host, HostPort};
 
 /// Whether an address may name a place on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +115,33 @@ impl RepoUrl {
         Ok(())
     }
 
+    /// The `file://` address of a folder. Git decodes percent signs in addresses, so every unusual byte of a path can be
+    /// written.
+    #[must_use]
+    pub fn of_folder(path: &Path) -> Self {
+        let mut url = "file://".to_owned();
+        for &byte in path.as_os_str().as_bytes() {
+            if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+                url.push(char::from(byte));
+            } else {
+                url.push_str(&format!("%{byte:02X}"));
+            }
+        }
+        Self(url)
+    }
+
+    /// The host that it is fetched from; `None` for one on this machine.
+    #[must_use]
+    pub fn host(&self) -> Option<Host> {
+        let authority = match self.0.split_once("://") {
+            Some((scheme, _)) if scheme.eq_ignore_ascii_case("file") => return None,
+            Some((_, rest)) => rest.split(['/', '?', '#']).next()?,
+            None => self.0.split_once(':')?.0,
+        };
+        let (_, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+        HostPort::parse_with_default(host, 1).ok().map(|HostPort { host, .. }| host)
+    }
+
     /// The host of an https address, which a token may be meant for. `None` for every other scheme.
     #[must_use]
     pub fn https_host(&self) -> Option<HostPort> {
@@ -153,6 +182,27 @@ impl From<RepoUrl> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_host_is_found_in_every_form() {
+        for (text, host) in [
+            ("https://Git.example:8443/a", Some("git.example")),
+            ("ssh://me@git.example/a", Some("git.example")),
+            ("git@127.0.0.1:a/b", Some("127.0.0.1")),
+            ("git://[::1]/a", Some("::1")),
+            ("file:///srv/a", None),
+        ] {
+            let found = RepoUrl::parse(text, LocalUrls::Allow).unwrap().host();
+            let expected = host.map(|host| match host.parse() {
+                Ok(address) => Host::Address(address),
+                Err(_) => Host::Name(host.to_owned()),
+            });
+            assert_eq!(found, expected, "{text}");
+        }
+        let folder = RepoUrl::of_folder(Path::new("/srv/a b%"));
+        assert_eq!(folder.as_str(), "file:///srv/a%20b%25");
+        assert_eq!(RepoUrl::parse(folder.as_str(), LocalUrls::Allow).as_ref(), Ok(&folder));
+    }
 
     #[test]
     fn addresses_that_run_programs_or_read_as_options_are_refused() {

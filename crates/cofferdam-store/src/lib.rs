@@ -43,7 +43,7 @@ pub use options::{Pooler, PostgresOptions, StoreOptions};
 pub use postgres::Postgres;
 pub use record::{
     AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
-    LiveRun, NewArtifact, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunRecord, Slots,
+    LiveRun, NewArtifact, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord, Slots,
     StateCounts,
 };
 pub use sqlite::Sqlite;

@@ -17,6 +17,14 @@ const RUN_ENDED: &str = "run_ended";
 #[serde(transparent)]
 pub struct MessageId(pub(crate) i64);
 
+impl MessageId {
+    /// The number.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
+
 impl fmt::Display for MessageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -77,6 +77,17 @@ pub struct RunRecord {
     pub finished_at_ms: Option<u64>,
 }
 
+/// How far a run is: what a reader of many runs looks at, again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunMark {
+    /// The run.
+    pub run: RunId,
+    /// The number of its newest event.
+    pub last_seq: u64,
+    /// Where it stands.
+    pub state: RunState,
+}
+
 /// Which runs to list, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFilter {

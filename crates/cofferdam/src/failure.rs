@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use cofferdam_core::with_causes;
+use cofferdam_core::{ValueError, with_causes};
 
 use crate::exit::ExitCode;
 use crate::sanitize;
@@ -70,6 +70,12 @@ impl UsageError {
     /// What is wrong, and what to type instead.
     pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: hint.into() }
+    }
+}
+
+impl From<ValueError> for UsageError {
+    fn from(error: ValueError) -> Self {
+        Self::new(error.problem, error.hint)
     }
 }
 

@@ -1,10 +1,9 @@
 //! Which repository the caller means: a folder, an address, or the one around the current folder.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{LocalUrls, RepoUrl, Source};
+use cofferdam_core::{LocalUrls, RepoUrl, Source, ValueError, git_reference};
 
 use crate::caller::Caller;
 use crate::failure::UsageError;
@@ -37,7 +36,8 @@ pub(crate) fn choose(wanted: Wanted<'_>, caller: &Caller) -> Result<Chosen, Usag
     let Wanted::Repository { repo, reference } = wanted else {
         return Ok(Chosen { source: Source::Empty, local: None });
     };
-    let reference = reference.map(check_reference).transpose()?;
+    let named = |error: ValueError| UsageError::new(format!("--ref {}", error.problem), error.hint);
+    let reference = reference.map(git_reference).transpose().map_err(named)?;
     if let Some(url) = repo.and_then(OsStr::to_str).filter(|text| is_address(text, caller)) {
         let url = parse_address(url)?;
         return Ok(Chosen { source: Source::Git { url, reference }, local: None });
@@ -46,7 +46,7 @@ pub(crate) fn choose(wanted: Wanted<'_>, caller: &Caller) -> Result<Chosen, Usag
     let root = find_repository(&start)?;
     let source = match reference {
         None => Source::Local { path: root.clone() },
-        Some(_) => Source::Git { url: parse_address(&file_url(&root))?, reference },
+        Some(_) => Source::Git { url: RepoUrl::of_folder(&root), reference },
     };
     Ok(Chosen { source, local: Some(root) })
 }
@@ -95,36 +95,6 @@ fn parse_address(text: &str) -> Result<RepoUrl, UsageError> {
         };
         UsageError::new(error.to_string(), hint)
     })
-}
-
-/// A ref becomes an argument of git, so what git would read as an option or an expression is refused.
-fn check_reference(text: &str) -> Result<String, UsageError> {
-    let bad = text.is_empty()
-        || text.starts_with('-')
-        || text.contains("..")
-        || text.contains("@{")
-        || text.chars().any(|c| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c));
-    if bad {
-        return Err(UsageError::new(
-            format!("--ref `{text}` is not the name of a branch, a tag or a commit"),
-            "type a plain name such as `main`, `v1.2` or a commit id",
-        ));
-    }
-    Ok(text.to_owned())
-}
-
-/// The `file://` address of a folder. Git decodes percent signs in addresses, so every unusual byte of a
-/// path can be written.
-fn file_url(path: &Path) -> String {
-    let mut url = "file://".to_owned();
-    for &byte in path.as_os_str().as_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            url.push(char::from(byte));
-        } else {
-            url.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    url
 }
 
 #[cfg(test)]
@@ -184,15 +154,5 @@ mod tests {
         assert!(url.as_str().starts_with("file:///") && url.as_str().ends_with("/a%20b%25"), "{url}");
         assert_eq!(reference.as_deref(), Some("main"));
         assert_eq!(chosen.local, Some(root));
-    }
-
-    #[test]
-    fn refs_that_git_would_misread_are_refused() {
-        for text in ["", "-b", "a..b", "HEAD~1", "a b", "a:b", "a@{1}", "x\n"] {
-            assert!(check_reference(text).is_err(), "{text:?}");
-        }
-        for text in ["main", "feature/x", "v1.2", "0123abc", "refs/heads/main"] {
-            assert!(check_reference(text).is_ok(), "{text}");
-        }
     }
 }

@@ -6,7 +6,7 @@ use sqlx::sqlite::SqliteRow;
 
 use super::{Sqlite, from_json, int, parse, parse_state, to_json, uint};
 use crate::error::Error;
-use crate::record::{AttemptRecord, Letter, RunFilter, RunRecord, StateCounts};
+use crate::record::{AttemptRecord, Letter, RunFilter, RunMark, RunRecord, StateCounts};
 
 const ONE: &str = "SELECT runs.*, attempts.seal FROM runs \
                    LEFT JOIN attempts ON attempts.run = runs.id AND attempts.number = runs.attempts \
@@ -39,6 +39,25 @@ impl Sqlite {
             .fetch_all(self.readers())
             .await?;
         rows.iter().map(read_run).collect()
+    }
+
+    pub(crate) async fn run_marks(&self, runs: &[RunId]) -> Result<Vec<RunMark>, Error> {
+        let rows = sqlx::query(
+            "SELECT runs.id, runs.last_seq, runs.state FROM json_each(?) AS wanted \
+             JOIN runs ON runs.id = wanted.value",
+        )
+        .bind(to_json(&runs))
+        .fetch_all(self.readers())
+        .await?;
+        let read = |row: &SqliteRow| {
+            let run: &str = row.try_get("id")?;
+            Ok(RunMark {
+                run: parse(run, "id", run)?,
+                last_seq: uint(row.try_get("last_seq")?),
+                state: parse_state(run, row.try_get("state")?)?,
+            })
+        };
+        rows.iter().map(read).collect()
     }
 
     pub(crate) async fn attempts(&self, run: &RunId) -> Result<Vec<AttemptRecord>, Error> {

@@ -4,7 +4,7 @@ use cofferdam_core::RunId;
 
 use super::Store;
 use crate::error::Error;
-use crate::record::{AttemptRecord, RunFilter, RunRecord, StateCounts};
+use crate::record::{AttemptRecord, RunFilter, RunMark, RunRecord, StateCounts};
 
 impl Store {
     /// Everything about a run but its events.
@@ -26,6 +26,16 @@ impl Store {
         match self {
             Self::Sqlite(store) => store.list_runs(filter).await,
             Self::Postgres(store) => store.list_runs(filter).await,
+        }
+    }
+
+    /// How far each of these runs is; one that is not on record is left out.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn run_marks(&self, runs: &[RunId]) -> Result<Vec<RunMark>, Error> {
+        match self {
+            Self::Sqlite(store) => store.run_marks(runs).await,
         }
     }
 

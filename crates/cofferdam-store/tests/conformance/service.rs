@@ -192,4 +192,17 @@ on_every_store! {
         let again = store.expire(&retention).await.unwrap();
         assert_eq!((again.events, again.artifacts.len()), (0, 0), "nothing is left to forget");
     }
+
+    async fn marks_say_how_far_runs_are_and_leave_out_those_that_are_not(fixture: Fixture) {
+        let store = fixture.open().await;
+        let claimed = claimed_run(&store, 2).await;
+        store.finish(&claimed.lease, &Outcome::Succeeded, &left(&[]), 2_000).await.unwrap();
+        store.enqueue(&request(1), None, 3_000).await.unwrap();
+        let ids = [request(1).id, request(2).id, request(3).id];
+        let mut marks = store.run_marks(&ids).await.unwrap();
+        marks.sort_by(|one, other| one.run.cmp(&other.run));
+        let seen: Vec<_> = marks.iter().map(|mark| (&mark.run, mark.last_seq, mark.state)).collect();
+        assert_eq!(seen, [(&ids[0], 1, RunState::Queued), (&ids[1], 3, RunState::Succeeded)]);
+        assert_eq!(store.run_marks(&[]).await.unwrap(), []);
+    }
 }

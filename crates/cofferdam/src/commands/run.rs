@@ -3,14 +3,13 @@
 mod agent;
 mod apply;
 mod args;
-mod choice;
-mod egress;
 mod env;
 mod mount;
 mod progress;
 mod report;
 mod request;
 mod tally;
+mod wishes;
 
 use std::path::{Path, PathBuf};
 
@@ -19,13 +18,13 @@ use cofferdam_runner::{Cancel, Home, Progress, RunReport, run_attached};
 use tokio::sync::watch;
 
 pub(crate) use self::args::RunArgs;
-pub(crate) use self::egress::rules as allow_rules;
 pub(crate) use self::env::env_name;
 pub(crate) use self::progress::Watcher;
 pub(crate) use self::report::{summary, to_json};
 use self::request::repository_from;
-pub(crate) use self::request::{Accepted, max_attempts, policy_of, request_from};
+pub(crate) use self::request::{Accepted, policy_of, request_from};
 pub(crate) use self::tally::Tally;
+pub(crate) use self::wishes::max_attempts;
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};

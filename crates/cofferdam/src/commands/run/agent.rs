@@ -3,13 +3,14 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{AgentSetup, PermissionMode, PromptSetup, Provider, ValueError};
+use cofferdam_core::{
+    AgentSetup, Choice, PermissionMode, PromptSetup, Provider, ValueError, system_prompt_of,
+};
 use cofferdam_runner::NoModel;
 use cofferdam_runner::installation::{Cli, InstallationError, Search, find};
 use cofferdam_runner::logins::LoginError;
 
 use super::args::RunArgs;
-use super::choice::Choice;
 use crate::caller::Caller;
 use crate::failure::UsageError;
 use crate::secrets::{CallerSecrets, no_model};
@@ -54,7 +55,7 @@ pub(crate) fn agent_from(
     let setup = PromptSetup {
         prompt,
         model: args.model.clone().or_else(|| choice.agent?.model.clone()).filter(|model| !model.is_empty()),
-        system_prompt: system_prompt(args, choice),
+        system_prompt: system_prompt_of(args.system_prompt.as_deref(), choice),
         max_turns: args
             .max_turns
             .as_deref()
@@ -74,14 +75,6 @@ pub(crate) fn agent_from(
         Some(provider) => named(provider, setup, search, with_key).map(Some),
         None => first_that_can(setup, search, with_key).map(Some),
     }
-}
-
-/// The flag's or the agent's own words, and those of the role after them.
-fn system_prompt(args: &RunArgs, choice: &Choice<'_>) -> Option<String> {
-    let own = args.system_prompt.clone().or_else(|| choice.agent?.system_prompt.clone());
-    let of_role = choice.role.and_then(|role| role.append_system_prompt.clone());
-    let words: Vec<String> = own.into_iter().chain(of_role).filter(|text| !text.is_empty()).collect();
-    (!words.is_empty()).then(|| words.join("\n\n"))
 }
 
 fn permission_mode(args: &RunArgs) -> Result<PermissionMode, UsageError> {

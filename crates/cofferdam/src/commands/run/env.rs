@@ -2,24 +2,11 @@
 
 use std::ffi::OsStr;
 
-use cofferdam_core::{Network, SandboxSettings};
+use cofferdam_core::{Choice, Network, SandboxSettings, passed_on};
 
 use super::args::RunArgs;
-use super::choice::Choice;
 use crate::caller::Caller;
 use crate::failure::UsageError;
-
-/// Variables that open models. The broker adds what is in them outside, where there is one.
-const MODEL_KEYS: [&str; 8] = [
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "OPENAI_API_KEY",
-    "CODEX_API_KEY",
-    "OPENROUTER_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-];
 
 /// The names that the settings list and that are set here, and those of the flags, which have to be.
 pub(crate) fn names_from(
@@ -30,18 +17,15 @@ pub(crate) fn names_from(
     network: Network,
     notices: &mut Vec<String>,
 ) -> Result<Vec<String>, UsageError> {
-    let of_policy = choice.policy.and_then(|policy| policy.env_allowlist.as_ref());
+    let is_set = |name: &&str| caller.env.contains_key(OsStr::new(name));
+    let (listed, mut kept_out) = passed_on(choice, sandbox, network);
+    kept_out.retain(is_set);
     let mut names: Vec<String> = Vec::new();
-    let mut kept_out = Vec::new();
-    for name in of_policy.unwrap_or(&sandbox.env_allowlist) {
-        let name = name.as_str();
-        let Some(value) = caller.env.get(OsStr::new(name)) else { continue };
-        if MODEL_KEYS.contains(&name) && network.is_closed() {
-            kept_out.push(name);
-        } else if value.to_str().is_none() {
-            notices.push(format!("{name} is not passed on: its value is not valid UTF-8"));
-        } else if !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
+    for name in listed {
+        match caller.env.get(OsStr::new(name)).map(|value| value.to_str()) {
+            Some(None) => notices.push(format!("{name} is not passed on: its value is not valid UTF-8")),
+            Some(Some(_)) if !names.iter().any(|known| known == name) => names.push(name.to_owned()),
+            Some(Some(_)) | None => {}
         }
     }
     if !kept_out.is_empty() {

@@ -4,50 +4,26 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use cofferdam_core::{Mount, MountAccess, inside};
+use cofferdam_core::{Mount, MountAccess};
 
 use crate::caller::Caller;
 use crate::failure::UsageError;
-
-/// Trees that a sandbox makes for itself; the host's in their place would be a hole.
-const OWN_TREES: [&str; 6] = ["/proc", "/sys", "/dev", inside::WORKSPACE, inside::HOME, inside::RUN];
-/// Folders that are the sandbox's own, below which a host folder may be mounted all the same.
-const OWN_FOLDERS: [&str; 2] = [inside::TMP, "/run"];
 
 /// Reads one `--mount`.
 pub(crate) fn parse(text: &OsStr, caller: &Caller) -> Result<Mount, UsageError> {
     let (typed, access) = split(text);
     let shown = typed.to_string_lossy();
-    let refuse = |why: String| {
-        UsageError::new(
-            format!("--mount {shown}: {why}"),
-            "name the folder that is needed and nothing around it",
-        )
-    };
     let path = caller
         .resolve(Path::new(typed))
         .canonicalize()
         .map_err(|error| UsageError::new(format!("--mount {shown}: {error}"), "name a path that exists"))?;
-    if path == Path::new("/") {
-        return Err(refuse("this is the whole machine".to_owned()));
-    }
-    if let Some(state) = caller.state_folder().and_then(|state| state.canonicalize().ok())
-        && (path.starts_with(&state) || state.starts_with(&path))
-    {
-        return Err(refuse("it holds the state of Cofferdam, which an agent could rewrite".to_owned()));
-    }
-    if let Some(home) = caller.home().and_then(|home| home.canonicalize().ok())
-        && home.starts_with(&path)
-    {
-        return Err(refuse("it holds your home, with your keys and logins in it".to_owned()));
-    }
-    if OWN_TREES.iter().any(|own| path.starts_with(own))
-        || OWN_FOLDERS.iter().any(|own| path == Path::new(own))
-    {
-        return Err(refuse("the sandbox has one of its own there".to_owned()));
-    }
-    if path.to_str().is_none() {
-        return Err(refuse("the path is not valid UTF-8".to_owned()));
+    let state = caller.state_folder().and_then(|state| state.canonicalize().ok());
+    let home = caller.home().and_then(|home| home.canonicalize().ok());
+    if let Some(why) = Mount::refusal(&path, state.as_deref(), home.as_deref()) {
+        return Err(UsageError::new(
+            format!("--mount {shown}: {why}"),
+            "name the folder that is needed and nothing around it",
+        ));
     }
     Ok(Mount { path, access })
 }

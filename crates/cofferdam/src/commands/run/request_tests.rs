@@ -1,7 +1,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use cofferdam_core::{Network, Origin, Source, read_layer};
+use cofferdam_core::{Limits, Mask, Network, Origin, Source, read_layer};
 
 use super::*;
 
@@ -269,7 +269,9 @@ fn an_agent_of_the_settings_brings_its_own_mode_and_policy() {
     let chosen = |change: &dyn Fn(&mut RunArgs)| {
         let mut args = RunArgs::default();
         change(&mut args);
-        choice::choose(&args, &effective).map(|choice| {
+        let caller = Caller { env: [].into(), current_folder: "/".into() };
+        let wishes = wishes_from(&args, &caller)?;
+        choose(&wishes, &effective).map_err(UsageError::from).map(|choice| {
             let timeout =
                 choice.policy.and_then(|policy| policy.timeout_seconds).map(|timeout| timeout.count());
             (choice.provider.map(|provider| provider.as_str()), choice.mode.value, timeout)

@@ -1,11 +1,10 @@
 //! `cofferdam runs allow`: lets a live run reach one more place.
 
-use cofferdam_core::{Network, RunId};
+use cofferdam_core::{Network, RunId, ValueError, allow_rules};
 use serde_json::json;
 
-use crate::commands::run::allow_rules;
 use crate::exit::ExitCode;
-use crate::failure::Failure;
+use crate::failure::{Failure, UsageError};
 use crate::records::Records;
 use crate::{settings, terminal};
 
@@ -35,7 +34,8 @@ pub(crate) async fn run(
     let settings = settings::read(caller)?;
     let mut added = Vec::new();
     for text in texts {
-        for rule in allow_rules(text, &settings.egress)? {
+        let named = |error: ValueError| UsageError::new(format!("--allow: {}", error.problem), error.hint);
+        for rule in allow_rules(text, &settings.egress).map_err(named)? {
             if records.allow(id, &rule).await? {
                 added.push(rule);
             }

@@ -1,0 +1,41 @@
+//! What goes over the wire between the service and its callers, and a client that speaks it.
+//!
+//! Main types: [`CreateRunRequest`] and [`RunResponse`], [`ErrorBody`] with its [`ErrorCode`], [`Client`]. The types are
+//! also the source of the OpenAPI document. What a request means, and whether its caller may ask for it, is decided by
+//! the server: this crate only says how it is written.
+
+mod agent;
+mod artifact;
+mod audit;
+pub mod client;
+mod dead_letter;
+mod error;
+mod event;
+mod execute;
+mod health;
+mod message;
+mod node;
+mod project;
+mod run;
+mod run_request;
+mod schema;
+pub mod sse;
+
+pub use agent::{AgentList, AgentResponse};
+pub use artifact::{ArtifactList, ArtifactResponse};
+pub use audit::{AuditList, AuditQuery, AuditResponse};
+pub use client::{Client, ClientError};
+pub use dead_letter::{DeadLetterList, DeadLetterResponse};
+pub use error::{ErrorBody, ErrorCode};
+pub use event::{EventResponse, EventsPage, EventsQuery, RunEnd};
+pub use execute::{ExecuteMetadata, ExecuteResponse, Usage};
+pub use health::{HealthResponse, HealthStatus, ReadyResponse};
+pub use message::{MessageList, MessageResponse, MessageState, SendMessageRequest};
+pub use node::{NodeList, NodeResponse};
+pub use project::{CreateProjectRequest, ProjectList, ProjectResponse};
+pub use run::{AttemptResponse, CancelResponse, MOST_RUNS, RunList, RunQuery, RunResponse, SealResponse};
+pub use run_request::{CreateRunRequest, MountRequest, RunOptions};
+pub use schema::{
+    AgentNameText, KeyIdText, LaneText, NodeIdText, ProjectIdText, ProjectRefText, RequestIdText, RunIdText,
+    SandboxIdText,
+};

@@ -1,0 +1,77 @@
+//! Lets nobody in without a key, unless the operator wants none from callers of this machine.
+
+use std::net::SocketAddr;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use cofferdam_api::ErrorCode;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+
+use super::caller::Caller;
+use super::origin;
+use crate::app::App;
+use crate::errors::ApiError;
+use crate::options::KeyRule;
+
+/// The header of keys, besides `Authorization: Bearer`.
+const KEY: &str = "x-api-key";
+/// Whoever is behind these is not on this machine, although the proxy that adds them may be.
+const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/// Finds out who calls, and tells those inside.
+pub(crate) async fn require_key(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let may_come_without = may_come_without(&app, &request);
+    // A request cannot be held while others are waited for, its body being one that only one may read.
+    let key = key_of(request.headers()).map(|key| key.map(str::to_owned));
+    match caller_of(&app, key, may_come_without).await {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn caller_of(
+    app: &App,
+    key: Result<Option<String>, ApiError>,
+    may_come_without: bool,
+) -> Result<Caller, ApiError> {
+    let refused = |message: &str| ApiError::new(ErrorCode::Unauthorized, message);
+    let Some(text) = key? else {
+        return match may_come_without {
+            true => Ok(Caller::on_loopback()),
+            false => {
+                Err(refused("an API key is needed: send it as `X-API-Key`, or as `Authorization: Bearer`"))
+            }
+        };
+    };
+    // A key that is no key is answered in the same way as one that is not known.
+    let unknown = || refused("the API key is not known, or was revoked");
+    let key = text.parse().map_err(|_| unknown())?;
+    let found = app.keys().find(&key, app.store()).await?.ok_or_else(unknown)?;
+    Ok(Caller::with_key(found.id, found.scopes))
+}
+
+fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+    let unreadable = || ApiError::new(ErrorCode::Unauthorized, "the API key cannot be read");
+    if let Some(value) = headers.get(KEY) {
+        return value.to_str().map(Some).map_err(|_| unreadable());
+    }
+    let Some(value) = headers.get(AUTHORIZATION) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| unreadable())?;
+    match text.split_once(' ') {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(key.trim())),
+        Some(_) | None => Err(unreadable()),
+    }
+}
+
+fn may_come_without(app: &App, request: &Request) -> bool {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    app.options().keys == KeyRule::NotOnLoopback
+        && peer.is_some_and(|ConnectInfo(peer)| peer.ip().to_canonical().is_loopback())
+        && origin::asked(request).is_some_and(|asked| asked.is_loopback())
+        && !FORWARDED.iter().any(|name| request.headers().contains_key(*name))
+}

@@ -1,0 +1,95 @@
+//! Keys that were looked up a moment ago. A key that is revoked opens nothing as soon as what is known of it has aged.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cofferdam_core::{KeyId, Scopes};
+use cofferdam_store::{KeyRecord, Store};
+use subtle::ConstantTimeEq;
+
+use super::key_text::KeyText;
+use crate::app::now_ms;
+
+/// How long a key opens something after it was revoked, at most.
+const FRESH: Duration = Duration::from_secs(1);
+/// The record says to the minute when a key was used.
+const USED_EVERY_MS: u64 = 60_000;
+/// More keys than anybody has in use at once; beyond that they are looked up each time.
+const MOST: usize = 1_000;
+
+/// A key that opens something.
+#[derive(Debug, Clone)]
+pub(crate) struct LiveKey {
+    pub(crate) id: KeyId,
+    pub(crate) scopes: Scopes,
+}
+
+#[derive(Debug)]
+struct Known {
+    record: KeyRecord,
+    looked_up: Instant,
+    used_at_ms: u64,
+}
+
+/// Keys by their hash.
+#[derive(Debug, Default)]
+pub(crate) struct KeyCache {
+    known: Mutex<HashMap<String, Known>>,
+}
+
+impl KeyCache {
+    /// The key of this text, if it opens anything.
+    ///
+    /// The text is hashed before anything is compared, so that the time that it takes says nothing of how near a guess
+    /// was; the hash that was found is compared in constant time all the same.
+    pub(crate) async fn find(
+        &self,
+        key: &KeyText,
+        store: &Store,
+    ) -> Result<Option<LiveKey>, cofferdam_store::Error> {
+        let sha256 = key.sha256();
+        if let Some(found) = self.fresh(&sha256) {
+            return Ok(live(found));
+        }
+        let Some(record) = store.key_of(&sha256).await? else { return Ok(None) };
+        let now_ms = now_ms();
+        let last_use = self.keep(&sha256, &record, now_ms);
+        if record.revoked_at_ms.is_none()
+            && last_use.is_none_or(|last| now_ms.saturating_sub(last) >= USED_EVERY_MS)
+        {
+            store.use_key(&record.id, now_ms).await?;
+        }
+        Ok(live(record))
+    }
+
+    fn fresh(&self, sha256: &str) -> Option<KeyRecord> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (hash, found) = known.get_key_value(sha256)?;
+        let same = bool::from(hash.as_bytes().ct_eq(sha256.as_bytes()));
+        (same && found.looked_up.elapsed() < FRESH).then(|| found.record.clone())
+    }
+
+    /// Returns when the key was last written down as used.
+    fn keep(&self, sha256: &str, record: &KeyRecord, now_ms: u64) -> Option<u64> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST {
+            known.retain(|_, key| key.looked_up.elapsed() < FRESH);
+        }
+        let before = known.get(sha256).map(|key| key.used_at_ms).or(record.used_at_ms);
+        let is_due = before.is_none_or(|last| now_ms.saturating_sub(last) >= USED_EVERY_MS);
+        let used_at_ms = if is_due { now_ms } else { before.unwrap_or(now_ms) };
+        if known.len() < MOST {
+            let key = Known { record: record.clone(), looked_up: Instant::now(), used_at_ms };
+            known.insert(sha256.to_owned(), key);
+        }
+        before
+    }
+}
+
+fn live(record: KeyRecord) -> Option<LiveKey> {
+    match record.revoked_at_ms {
+        None => Some(LiveKey { id: record.id, scopes: record.scopes }),
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,56 @@
+//! Reading what attempts have left.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use cofferdam_store::Artifact;
+use tokio::io::AsyncRead;
+
+/// A file that is being read.
+pub type Opened = Box<dyn AsyncRead + Send + Unpin>;
+
+/// Reads what attempts have left, wherever that is kept. Only what the record names is asked for, never what a caller
+/// wrote.
+#[async_trait]
+pub trait ArtifactReader: Send + Sync {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Of the kind `NotFound` if it is gone.
+    async fn open(&self, artifact: &Artifact) -> io::Result<Opened>;
+}
+
+/// Files below one folder of this machine.
+#[derive(Debug, Clone)]
+pub struct LocalArtifacts {
+    root: PathBuf,
+}
+
+impl LocalArtifacts {
+    /// Files below this folder, such as `runs` of the state folder.
+    #[must_use]
+    pub fn new(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Where a file really is. A record that leads out of the folder, or a link that was put into it, leads nowhere.
+    async fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let (root, path) = (tokio::fs::canonicalize(&self.root).await?, tokio::fs::canonicalize(path).await?);
+        match path.starts_with(&root) {
+            true => Ok(path),
+            false => Err(io::Error::new(io::ErrorKind::NotFound, "the file is not where artifacts are kept")),
+        }
+    }
+}
+
+#[async_trait]
+impl ArtifactReader for LocalArtifacts {
+    async fn open(&self, artifact: &Artifact) -> io::Result<Opened> {
+        let file = tokio::fs::File::open(self.resolve(&artifact.path).await?).await?;
+        match file.metadata().await?.is_file() {
+            true => Ok(Box::new(file)),
+            false => Err(io::Error::new(io::ErrorKind::NotFound, "it is not a file")),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Connections: how many there are, and how long each may take over what.
+
+mod accept;
+mod timed;
+
+pub(crate) use accept::serve;

@@ -1,0 +1,133 @@
+//! From what went wrong to what is answered: the only place where that is decided.
+
+use axum::response::{IntoResponse, Response};
+use cofferdam_api::{ErrorBody, ErrorCode};
+use cofferdam_core::{ValueError, with_causes};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+
+/// An error on its way to the caller. The name of the request is added on the way out, in `request_id`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ApiError {
+    code: ErrorCode,
+    message: String,
+    details: Option<Value>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// When a caller may come back that was refused for a while.
+const COME_BACK: HeaderValue = HeaderValue::from_static("5");
+
+impl ApiError {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        let retry = match code.status() {
+            503 => vec![(header::RETRY_AFTER, COME_BACK)],
+            _ => Vec::new(),
+        };
+        let headers = match code {
+            ErrorCode::Unauthorized => {
+                vec![(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cofferdam\""))]
+            }
+            _ => retry,
+        };
+        Self { code, message: message.into(), details: None, headers }
+    }
+
+    /// The same with more about it.
+    pub(crate) fn with(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// A value of the request that is wrong, with what to write instead.
+    pub(crate) fn invalid(field: &str, error: &ValueError) -> Self {
+        Self::new(ErrorCode::InvalidRequest, format!("{field}: {}", error.problem))
+            .with(json!({ "field": field, "hint": error.hint }))
+    }
+
+    /// The same in words.
+    pub(crate) fn invalid_field(field: &str, problem: &str, hint: &str) -> Self {
+        Self::new(ErrorCode::InvalidRequest, format!("{field}: {problem}"))
+            .with(json!({ "field": field, "hint": hint }))
+    }
+
+    pub(crate) fn code(&self) -> ErrorCode {
+        self.code
+    }
+
+    /// The answer, once the request's name is known.
+    pub(crate) fn render(self, request_id: &str) -> Response {
+        let body = ErrorBody {
+            error: self.message,
+            error_code: self.code,
+            request_id: request_id.to_owned(),
+            details: self.details,
+        };
+        let status = StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, axum::Json(body)).into_response();
+        response.headers_mut().extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
+        response
+    }
+}
+
+/// Carries the error to where the name of the request is known.
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = StatusCode::from_u16(self.code.status())
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+            .into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<cofferdam_store::Error> for ApiError {
+    fn from(error: cofferdam_store::Error) -> Self {
+        use cofferdam_store::Error;
+        let text = error.to_string();
+        match &error {
+            Error::NotFound { .. } => Self::new(ErrorCode::RunNotFound, text),
+            Error::RunEnded { run } => {
+                Self::new(ErrorCode::RunEnded, text).with(json!({ "reason": "run_ended", "run_id": run }))
+            }
+            Error::NotFinal { run, state } => {
+                Self::new(ErrorCode::RunNotEnded, text).with(json!({ "run_id": run, "state": state }))
+            }
+            Error::IdempotencyMismatch { run, .. } => Self::new(
+                ErrorCode::IdempotencyMismatch,
+                format!("this Idempotency-Key has made run {run} already, from another request"),
+            )
+            .with(json!({ "run_id": run })),
+            Error::AlreadyFinal { .. }
+            | Error::StaleLease { .. }
+            | Error::NoSuchMessage { .. }
+            | Error::Unreadable { .. } => {
+                tracing::error!(error = %with_causes(&error), "the record has something that cannot be");
+                Self::new(ErrorCode::InternalError, "the record cannot be read")
+            }
+            Error::Database(_) => {
+                // What the database says may name files of this machine, so that it is for the log alone.
+                tracing::warn!(error = %with_causes(&error), "the record cannot be used");
+                Self::new(ErrorCode::StoreUnavailable, "the record cannot be written or read now")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_fails_is_no_mistake_of_the_caller_and_tells_nothing_of_itself() {
+        let error = cofferdam_store::Error::from(sqlx_error());
+        let error = ApiError::from(error);
+        assert_eq!(error.code(), ErrorCode::StoreUnavailable);
+        assert!(!error.message.contains("row"), "{error:?}");
+        assert_eq!(error.headers[0].0, header::RETRY_AFTER);
+    }
+
+    fn sqlx_error() -> sqlx::Error {
+        sqlx::Error::RowNotFound
+    }
+}

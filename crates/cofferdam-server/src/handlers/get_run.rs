@@ -1,0 +1,25 @@
+//! `GET /api/v1/runs/{id}`.
+
+use axum::Json;
+use axum::extract::State;
+use cofferdam_api::{RunIdText, RunResponse};
+use cofferdam_core::RunId;
+
+use crate::access::{May, Read};
+use crate::app::App;
+use crate::errors::ApiError;
+use crate::extract::Path;
+use crate::wire;
+
+/// Everything about a run but its events.
+#[utoipa::path(get, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = inline(RunIdText), Path)), responses(
+    (status = 200, description = "The run.", body = RunResponse),
+    (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
+))]
+pub(crate) async fn get_run(
+    _may: May<Read>,
+    State(app): State<App>,
+    Path(id): Path<RunId>,
+) -> Result<Json<RunResponse>, ApiError> {
+    Ok(Json(wire::run(app.store().run(&id).await?)))
+}

@@ -1,0 +1,56 @@
+//! `GET /api/v1/agents`.
+
+use axum::Json;
+use axum::extract::State;
+use cofferdam_api::{AgentList, AgentResponse};
+use cofferdam_core::{Effective, Provider, Wishes, choose};
+
+use crate::access::{May, Read};
+use crate::app::App;
+
+/// The agents that can be named in `options.agent`: those of the settings, and the CLIs themselves.
+#[utoipa::path(get, path = "/api/v1/agents", tag = "agents", responses(
+    (status = 200, description = "The agents.", body = AgentList),
+))]
+pub(crate) async fn list_agents(_may: May<Read>, State(app): State<App>) -> Json<AgentList> {
+    Json(AgentList { agents: agents(app.settings()) })
+}
+
+fn agents(settings: &Effective) -> Vec<AgentResponse> {
+    let set = &settings.settings.agents;
+    let own = Provider::ALL.into_iter().map(Provider::as_str).filter(|name| !set.contains_key(*name));
+    let named = set.keys().filter_map(|name| agent(name.as_str(), settings));
+    named.chain(own.filter_map(|name| agent(name, settings))).collect()
+}
+
+/// `None` for an agent that cannot be chosen, such as one whose policy the settings do not have.
+fn agent(name: &str, settings: &Effective) -> Option<AgentResponse> {
+    let wishes = Wishes { agent: Some(name.to_owned()), ..Wishes::default() };
+    let choice = choose(&wishes, settings).ok()?;
+    Some(AgentResponse {
+        name: name.to_owned(),
+        provider: choice.provider?.as_str().to_owned(),
+        model: choice.agent.and_then(|agent| agent.model.clone()),
+        mode: choice.mode.value.to_string(),
+        policy: choice.agent.and_then(|agent| agent.policy.as_ref()).map(ToString::to_string),
+        built_in: choice.agent.is_none(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::{Origin, read_layer};
+
+    #[test]
+    fn agents_of_the_settings_come_first_and_take_names() {
+        let text = r#"{"agents": {"coder": {"provider": "anthropic", "sandbox_mode": "docker"},
+                                  "codex": {"provider": "opencode"},
+                                  "lost": {"provider": "codex", "policy": "none"}}}"#;
+        let settings = Effective::default().under(&read_layer(text, &Origin::Global("/g".into())).unwrap());
+        let found = agents(&settings);
+        let names: Vec<_> = found.iter().map(|agent| (agent.name.as_str(), agent.built_in)).collect();
+        assert_eq!(names, [("coder", false), ("codex", false), ("claude_code", true), ("opencode", true)]);
+        assert_eq!((found[0].mode.as_str(), found[1].provider.as_str()), ("docker", "opencode"));
+    }
+}

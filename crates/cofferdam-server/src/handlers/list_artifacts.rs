@@ -1,0 +1,28 @@
+//! `GET /api/v1/runs/{id}/artifacts`.
+
+use axum::Json;
+use axum::extract::State;
+use cofferdam_api::{ArtifactList, RunIdText};
+use cofferdam_core::RunId;
+
+use crate::access::{May, Read};
+use crate::app::App;
+use crate::errors::ApiError;
+use crate::extract::Path;
+use crate::wire;
+
+/// The files that the run's attempts have left.
+#[utoipa::path(get, path = "/api/v1/runs/{id}/artifacts", tag = "runs", params(("id" = inline(RunIdText), Path)), responses(
+    (status = 200, description = "The files.", body = ArtifactList),
+    (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
+))]
+pub(crate) async fn list_artifacts(
+    _may: May<Read>,
+    State(app): State<App>,
+    Path(id): Path<RunId>,
+) -> Result<Json<ArtifactList>, ApiError> {
+    app.store().run(&id).await?;
+    let artifacts = app.store().artifacts(&id).await?;
+    let artifacts = artifacts.into_iter().map(|artifact| wire::artifact(&id, artifact)).collect();
+    Ok(Json(ArtifactList { artifacts }))
+}

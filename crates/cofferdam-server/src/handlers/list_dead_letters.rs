@@ -1,0 +1,22 @@
+//! `GET /api/v1/dead-letters`.
+
+use axum::Json;
+use axum::extract::State;
+use cofferdam_api::DeadLetterList;
+
+use crate::access::{May, Read};
+use crate::app::App;
+use crate::errors::ApiError;
+use crate::wire;
+
+/// The runs that failed for good, the newest first.
+#[utoipa::path(get, path = "/api/v1/dead-letters", tag = "dead letters", responses(
+    (status = 200, description = "The letters.", body = DeadLetterList),
+))]
+pub(crate) async fn list_dead_letters(
+    _may: May<Read>,
+    State(app): State<App>,
+) -> Result<Json<DeadLetterList>, ApiError> {
+    let dead_letters = app.store().letters().await?.into_iter().map(wire::letter).collect();
+    Ok(Json(DeadLetterList { dead_letters }))
+}

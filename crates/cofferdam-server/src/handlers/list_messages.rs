@@ -1,0 +1,32 @@
+//! `GET /api/v1/runs/{id}/messages`.
+
+use axum::Json;
+use axum::extract::State;
+use cofferdam_api::{MessageList, RunIdText};
+use cofferdam_core::RunId;
+
+use crate::access::{May, Read};
+use crate::app::App;
+use crate::errors::ApiError;
+use crate::extract::Path;
+use crate::wire;
+
+/// The messages into a run, with their receipts.
+#[utoipa::path(get, path = "/api/v1/runs/{id}/messages", tag = "runs", params(("id" = inline(RunIdText), Path)), responses(
+    (status = 200, description = "The oldest first.", body = MessageList),
+    (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
+))]
+pub(crate) async fn list_messages(
+    _may: May<Read>,
+    State(app): State<App>,
+    Path(id): Path<RunId>,
+) -> Result<Json<MessageList>, ApiError> {
+    messages(&app, &id).await
+}
+
+/// The messages into a run that is on record.
+pub(super) async fn messages(app: &App, id: &RunId) -> Result<Json<MessageList>, ApiError> {
+    app.store().run(id).await?;
+    let messages = app.store().messages(id).await?.into_iter().map(wire::message).collect();
+    Ok(Json(MessageList { messages }))
+}

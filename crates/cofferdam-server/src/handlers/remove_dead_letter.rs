@@ -1,0 +1,29 @@
+//! `DELETE /api/v1/dead-letters/{run}`.
+
+use axum::extract::State;
+use cofferdam_api::RunIdText;
+use cofferdam_core::RunId;
+use http::StatusCode;
+use serde_json::json;
+
+use super::get_dead_letter::find;
+use crate::access::{May, Run};
+use crate::app::App;
+use crate::errors::ApiError;
+use crate::extract::Path;
+
+/// Forgets a dead letter, and not its run. The copies of it in the nodes' folders go with their next sweep.
+#[utoipa::path(delete, path = "/api/v1/dead-letters/{run}", tag = "dead letters", params(("run" = inline(RunIdText), Path)), responses(
+    (status = 204, description = "It is forgotten."),
+    (status = 404, description = "The run is no dead letter.", body = cofferdam_api::ErrorBody),
+))]
+pub(crate) async fn remove_dead_letter(
+    may: May<Run>,
+    State(app): State<App>,
+    Path(run): Path<RunId>,
+) -> Result<StatusCode, ApiError> {
+    find(&app, &run).await?;
+    app.audit(may.caller(), "dead_letter.remove", run.as_str(), json!({})).await?;
+    app.store().remove_letter(&run).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,43 @@
+//! `/api/v1/sandboxes/{id}/messages`: says something to the agent in a sandbox.
+
+use axum::Json;
+use axum::extract::State;
+use cofferdam_api::{MessageList, MessageResponse, SandboxIdText, SendMessageRequest};
+use cofferdam_core::SandboxId;
+use http::StatusCode;
+
+use super::list_messages::messages;
+use super::send_message::send;
+use crate::access::{May, Read, Run};
+use crate::app::App;
+use crate::errors::ApiError;
+use crate::extract::{self, Path};
+
+/// The messages into a sandbox's run, with their receipts.
+#[utoipa::path(get, path = "/api/v1/sandboxes/{id}/messages", tag = "sandboxes", params(("id" = inline(SandboxIdText), Path)), responses(
+    (status = 200, description = "The oldest first.", body = MessageList),
+    (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
+))]
+pub(crate) async fn list_sandbox_messages(
+    _may: May<Read>,
+    State(app): State<App>,
+    Path(id): Path<SandboxId>,
+) -> Result<Json<MessageList>, ApiError> {
+    messages(&app, &id.attempt().run).await
+}
+
+/// Says something to the agent of a sandbox's run.
+#[utoipa::path(post, path = "/api/v1/sandboxes/{id}/messages", tag = "sandboxes", request_body = SendMessageRequest,
+    params(("id" = inline(SandboxIdText), Path)), responses(
+    (status = 202, description = "It waits for delivery.", body = MessageResponse),
+    (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
+    (status = 409, description = "The run has ended.", body = cofferdam_api::ErrorBody),
+))]
+pub(crate) async fn send_sandbox_message(
+    may: May<Run>,
+    State(app): State<App>,
+    Path(id): Path<SandboxId>,
+    extract::Json(message): extract::Json<SendMessageRequest>,
+) -> Result<(StatusCode, Json<MessageResponse>), ApiError> {
+    send(&app, may.caller(), &id.attempt().run, message).await
+}

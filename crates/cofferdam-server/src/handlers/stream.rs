@@ -1,0 +1,97 @@
+//! A run's events as a stream of frames.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use cofferdam_api::{ErrorCode, sse};
+use cofferdam_core::RunId;
+use futures_util::stream;
+use http::HeaderMap;
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::app::App;
+use crate::errors::ApiError;
+use crate::hub::{Frames, Reader};
+use crate::metrics::Counted;
+
+/// After the store has failed: the reader stays, and what it misses is read when the store is back.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// Whether the caller wants a stream.
+pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+    let accepts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepts.flat_map(|value| value.split(',')).any(|kind| {
+        kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(sse::MEDIA_TYPE))
+    })
+}
+
+/// Where a stream begins: behind the last event that its reader has seen.
+pub(super) fn after(headers: &HeaderMap, asked: Option<u64>) -> Result<u64, ApiError> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(asked.unwrap_or(0)) };
+    let parsed = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    parsed.ok_or_else(|| {
+        ApiError::invalid_field(
+            "Last-Event-ID",
+            "it is not the number of an event",
+            "send the last `id` that was seen",
+        )
+    })
+}
+
+/// The stream of a run that is on record.
+pub(super) fn stream(app: &App, run: &RunId, after: u64) -> Result<Response, ApiError> {
+    let permit = std::sync::Arc::clone(app.streams())
+        .try_acquire_owned()
+        .map_err(|_| ApiError::new(ErrorCode::Busy, "there are too many open streams of events"))?;
+    let open = Open {
+        reader: app.hub().read(run, after),
+        heartbeat: app.bounds().heartbeat,
+        app: app.clone(),
+        has_begun: false,
+        _permit: permit,
+        _counted: app.metrics().stream(),
+    };
+    let body = Body::from_stream(stream::unfold(open, next));
+    let headers = [(CONTENT_TYPE, sse::MEDIA_TYPE), (CACHE_CONTROL, "no-store")];
+    // A proxy that collects an answer before it passes it on would pass on nothing.
+    Ok((headers, [("x-accel-buffering", "no")], body).into_response())
+}
+
+struct Open {
+    reader: Reader,
+    heartbeat: Duration,
+    app: App,
+    has_begun: bool,
+    _permit: OwnedSemaphorePermit,
+    _counted: Counted,
+}
+
+async fn next(mut open: Open) -> Option<(Result<Bytes, std::convert::Infallible>, Open)> {
+    if !open.has_begun {
+        open.has_begun = true;
+        // The head goes out at once, so that whoever waits for events knows that they will come.
+        return Some((Ok(Bytes::from_static(b": open\n\n")), open));
+    }
+    let frames = match tokio::time::timeout(open.heartbeat, open.reader.next()).await {
+        Err(_) => return Some((Ok(Bytes::from_static(sse::HEARTBEAT.as_bytes())), open)),
+        Ok(Ok(frames)) => frames,
+        Ok(Err(_)) => {
+            tokio::time::sleep(AFTER_FAILURE).await;
+            return Some((Ok(Bytes::from_static(sse::HEARTBEAT.as_bytes())), open));
+        }
+    };
+    match frames {
+        Frames::Events(frames) => {
+            open.app.metrics().sent(frames.len());
+            Some((Ok(Bytes::from(frames.concat())), open))
+        }
+        Frames::End(end) => {
+            let data = serde_json::to_string(&end).expect("the end of a run is plain JSON");
+            Some((Ok(Bytes::from(sse::frame(None, sse::END, &data))), open))
+        }
+        Frames::Over => None,
+    }
+}

@@ -1,0 +1,31 @@
+//! The service over HTTP: takes tasks, tells how they stand, streams what happens, and hands back what came of them.
+//!
+//! Main types: [`Options`] and [`Service`]. Read `router` first: it lists every route with its handler. A task that was
+//! accepted is in the store; whoever executes it reads it there. This crate makes no sandbox, holds no model key, and
+//! knows nothing of those who do.
+
+mod access;
+mod admission;
+mod app;
+mod artifacts;
+mod connection;
+mod docs_page;
+mod errors;
+mod extract;
+mod handlers;
+mod hub;
+mod metrics;
+mod openapi;
+mod options;
+mod random;
+mod request_id;
+mod router;
+mod service;
+mod status;
+mod wire;
+
+pub use access::{FIRST_KEY_NAME, KeyText, MadeKey, make_key};
+pub use artifacts::{ArtifactReader, LocalArtifacts, Opened};
+pub use openapi::document as openapi;
+pub use options::{Bounds, KeyRule, Options, StartError};
+pub use service::Service;

@@ -1,0 +1,160 @@
+//! The OpenAPI document: what the handlers say of themselves, and what holds for all of them.
+
+use std::sync::OnceLock;
+
+use cofferdam_api::ErrorBody;
+use serde_json::{Value, json};
+use utoipa::OpenApi;
+
+use crate::handlers::{
+    cancel_run, create_project, create_run, docs, execute, get_artifact, get_dead_letter, get_diff, get_logs,
+    get_project, get_run, get_seal, health, list_agents, list_artifacts, list_audit, list_dead_letters,
+    list_events, list_messages, list_nodes, list_projects, list_runs, metrics, remove_dead_letter,
+    remove_project, replay_dead_letter, retry_run, sandbox_events, sandbox_messages, send_message,
+};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Cofferdam",
+        description = "Runs coding agents on repositories, sealed off from everything else, and hands back what they did.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0")
+    ),
+    components(schemas(ErrorBody, cofferdam_api::RunEnd)),
+    paths(
+        health::health,
+        health::ready,
+        metrics::metrics,
+        docs::openapi_json,
+        docs::docs,
+        execute::execute,
+        create_run::create_run,
+        list_runs::list_runs,
+        get_run::get_run,
+        cancel_run::cancel_run,
+        retry_run::retry_run,
+        list_events::list_events,
+        list_messages::list_messages,
+        send_message::send_message,
+        get_diff::get_diff,
+        get_logs::get_logs,
+        list_artifacts::list_artifacts,
+        get_artifact::get_artifact,
+        get_seal::get_seal,
+        sandbox_events::sandbox_events,
+        sandbox_messages::list_sandbox_messages,
+        sandbox_messages::send_sandbox_message,
+        create_project::create_project,
+        list_projects::list_projects,
+        get_project::get_project,
+        remove_project::remove_project,
+        list_agents::list_agents,
+        list_nodes::list_nodes,
+        list_dead_letters::list_dead_letters,
+        get_dead_letter::get_dead_letter,
+        replay_dead_letter::replay_dead_letter,
+        remove_dead_letter::remove_dead_letter,
+        list_audit::list_audit,
+    )
+)]
+struct Described;
+
+/// Errors of every call, and of those that need a key or have a body.
+const OF_ALL: [(u16, &str); 5] = [
+    (400, "The request cannot be read, or asks for something that cannot be."),
+    (403, "The caller may not ask for this, or not from there."),
+    (408, "It took too long."),
+    (500, "A mistake of ours, or a run that had no chance."),
+    (503, "Not now: come back after `Retry-After` seconds."),
+];
+const OF_KEYS: [(u16, &str); 1] = [(401, "There is no API key, or it opens nothing.")];
+const OF_BODIES: [(u16, &str); 2] =
+    [(413, "The body is longer than 1 MiB."), (415, "The body is not `application/json`.")];
+
+/// The document.
+#[must_use]
+pub fn document() -> Value {
+    let mut document = serde_json::to_value(Described::openapi()).expect("the document is plain JSON");
+    document["components"]["securitySchemes"] = json!({
+        "api_key": { "type": "apiKey", "in": "header", "name": "X-API-Key" },
+        "bearer": { "type": "http", "scheme": "bearer" },
+    });
+    let paths = document["paths"].as_object_mut().expect("the document has paths");
+    for methods in paths.values_mut().filter_map(Value::as_object_mut) {
+        for (method, operation) in methods.iter_mut() {
+            complete(method, operation);
+        }
+    }
+    document
+}
+
+/// The document as text.
+pub(crate) fn text() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| document().to_string())
+}
+
+/// Adds what holds for every operation of its kind.
+fn complete(method: &str, operation: &mut Value) {
+    // One that says that it needs nothing has an empty requirement.
+    let is_open = operation["security"] == json!([{}]);
+    if is_open {
+        operation["security"] = json!([]);
+    } else {
+        operation["security"] = json!([{ "api_key": [] }, { "bearer": [] }]);
+    }
+    let mut errors = OF_ALL.to_vec();
+    if !is_open {
+        errors.extend(OF_KEYS);
+    }
+    if method == "post" {
+        errors.extend(OF_BODIES);
+    }
+    let responses = operation["responses"].as_object_mut().expect("an operation has responses");
+    for (status, description) in errors {
+        responses.entry(status.to_string()).or_insert_with(|| {
+            json!({
+                "description": description,
+                "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } },
+            })
+        });
+    }
+    for response in responses.values_mut() {
+        response["headers"]["X-Request-ID"] = json!({
+            "description": "The name of the request: the caller's, or one of ours.",
+            "schema": { "type": "string" },
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_route_is_described_and_nothing_else_is() {
+        let document = document();
+        let described: BTreeSet<&str> =
+            document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+        let open = crate::router::open();
+        let closed = crate::router::closed();
+        let routed: BTreeSet<&str> = open.iter().chain(&closed).map(|(path, _)| *path).collect();
+        assert_eq!(described, routed);
+        for (path, _) in &open {
+            let methods = document["paths"][*path].as_object().unwrap();
+            assert!(methods.values().all(|operation| operation["security"] == json!([])), "{path}");
+        }
+        for (path, _) in &closed {
+            let methods = document["paths"][*path].as_object().unwrap();
+            assert!(methods.values().all(|operation| operation["security"] != json!([])), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_document_of_the_repository_is_that_of_the_code() {
+        let kept = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json"));
+        let kept: Value = serde_json::from_str(kept).unwrap();
+        assert_eq!(kept, document(), "type `./dev docs`");
+    }
+}

@@ -1,0 +1,126 @@
+//! From what is on record to what goes over the wire.
+
+use cofferdam_api::{
+    ArtifactResponse, AttemptResponse, AuditResponse, DeadLetterResponse, MessageResponse, MessageState,
+    NodeResponse, ProjectResponse, RunResponse,
+};
+use cofferdam_core::{AttemptRef, Project, RunId, SandboxId, Source};
+use cofferdam_store::{
+    Artifact, AttemptRecord, Audit, KeptLetter, Letter, MessageRecord, NodeRecord, ReceiptState, RunRecord,
+};
+use serde_json::Value;
+
+use crate::status::SILENT_MS;
+
+/// A run with its seal.
+pub(crate) fn run(record: RunRecord) -> RunResponse {
+    let id = record.request.id.clone();
+    RunResponse {
+        sandbox_id: sandbox(&id, record.attempts.max(1)),
+        id,
+        state: record.state,
+        request: record.request,
+        attempts: record.attempts,
+        outcome: record.outcome,
+        seal: record.seal,
+        cancel_requested_at_ms: record.cancel_requested_at_ms,
+        dead_letter: record.letter == Letter::Dead,
+        node_id: record.node,
+        not_before_ms: record.not_before_ms,
+        last_seq: record.last_seq,
+        created_at_ms: record.created_at_ms,
+        updated_at_ms: record.updated_at_ms,
+        finished_at_ms: record.finished_at_ms,
+    }
+}
+
+/// The sandbox of an attempt.
+pub(crate) fn sandbox(run: &RunId, number: u32) -> SandboxId {
+    SandboxId::of(&AttemptRef { run: run.clone(), number })
+}
+
+pub(crate) fn attempt(run: &RunId, record: AttemptRecord) -> AttemptResponse {
+    AttemptResponse {
+        number: record.number,
+        sandbox_id: sandbox(run, record.number),
+        node_id: record.node,
+        outcome: record.outcome,
+        seal: record.seal,
+        started_at_ms: record.started_at_ms,
+        ended_at_ms: record.ended_at_ms,
+    }
+}
+
+pub(crate) fn message(record: MessageRecord) -> MessageResponse {
+    let (state, reason) = match record.state {
+        ReceiptState::Accepted => (MessageState::Accepted, None),
+        ReceiptState::Delivered => (MessageState::Delivered, None),
+        ReceiptState::Refused { reason } => (MessageState::Refused, Some(reason)),
+    };
+    MessageResponse {
+        id: record.message.id.number(),
+        kind: record.message.kind,
+        content: record.message.content,
+        state,
+        reason,
+        created_at_ms: record.message.created_at_ms,
+        settled_at_ms: record.settled_at_ms,
+    }
+}
+
+pub(crate) fn artifact(run: &RunId, artifact: Artifact) -> ArtifactResponse {
+    let Artifact { attempt, name, bytes, sha256, .. } = artifact;
+    let href = format!("/api/v1/runs/{run}/artifacts/{attempt}/{name}");
+    ArtifactResponse { attempt, name, bytes, sha256, href }
+}
+
+pub(crate) fn project(project: Project) -> ProjectResponse {
+    let (repo, reference) = match project.source {
+        Source::Empty => (String::new(), None),
+        Source::Local { path } => (path.to_string_lossy().into_owned(), None),
+        Source::Git { url, reference } => (url.to_string(), reference),
+    };
+    ProjectResponse {
+        id: project.id,
+        name: project.name.to_string(),
+        repo,
+        reference,
+        max_concurrency: project.max_concurrency.map(Into::into),
+    }
+}
+
+pub(crate) fn letter(kept: KeptLetter) -> DeadLetterResponse {
+    let (replayed_by, replay_state) = kept.replay.map(|replay| (replay.run, replay.state)).unzip();
+    DeadLetterResponse { run_id: kept.run, letter: kept.letter, replayed_by, replay_state }
+}
+
+pub(crate) fn node(record: NodeRecord, now_ms: u64) -> NodeResponse {
+    let plain = |value: Result<Value, serde_json::Error>| value.expect("what nodes tell is plain JSON");
+    let report = record.report;
+    NodeResponse {
+        id: record.id,
+        name: report.name,
+        host: report.host,
+        version: report.version,
+        roles: report.roles.iter().map(ToString::to_string).collect(),
+        capacity: report.capacity,
+        running: report.running,
+        health: plain(serde_json::to_value(report.health)),
+        modes: report.modes.into_iter().map(|mode| plain(serde_json::to_value(mode))).collect(),
+        started_at_ms: record.started_at_ms,
+        seen_at_ms: record.seen_at_ms,
+        live: now_ms.saturating_sub(record.seen_at_ms) < SILENT_MS,
+    }
+}
+
+pub(crate) fn audit(record: Audit) -> AuditResponse {
+    let change = record.change;
+    AuditResponse {
+        seq: record.seq,
+        at_ms: change.at_ms,
+        actor: change.actor,
+        action: change.action,
+        subject: change.subject,
+        data: change.data,
+    }
+}

@@ -1,0 +1,180 @@
+//! A service on a loopback port with a fresh record and a key for each kind of caller.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cofferdam_api::{Client, CreateRunRequest};
+use cofferdam_core::{
+    Effective, EventType, NewEvent, NodeId, Origin, Outcome, PlaceId, RunId, Scope, Scopes, read_layer,
+};
+use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, Options, Service, make_key};
+use cofferdam_store::{ClaimRules, Claimed, Left, NewArtifact, Owner, Store};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub(crate) struct Setup {
+    pub(crate) settings: String,
+    pub(crate) keys: KeyRule,
+    pub(crate) bounds: Bounds,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self { settings: "{}".to_owned(), keys: KeyRule::Always, bounds: Bounds::default() }
+    }
+}
+
+pub(crate) struct Place {
+    pub(crate) folder: TempDir,
+    pub(crate) store: Store,
+    pub(crate) address: SocketAddr,
+    pub(crate) read: String,
+    pub(crate) run: String,
+    pub(crate) system: String,
+    stop: Option<oneshot::Sender<()>>,
+    serving: Option<JoinHandle<()>>,
+}
+
+/// An answer, taken apart.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: reqwest::header::HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) fn code(&self) -> &str {
+        self.body["error_code"].as_str().unwrap_or_default()
+    }
+
+    /// Status and code, which is what most refusals are about.
+    pub(crate) fn refusal(&self) -> (u16, &str) {
+        (self.status, self.code())
+    }
+}
+
+impl Place {
+    pub(crate) async fn start() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    pub(crate) async fn with(setup: Setup) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("runs")).unwrap();
+        let store = Store::open_sqlite(&folder.path().join("cofferdam.db")).await.unwrap();
+        let settings =
+            Effective::default().under(&read_layer(&setup.settings, &Origin::Global("/g".into())).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let options = Options {
+            store: store.clone(),
+            settings: Arc::new(settings),
+            place: PlaceId::new(1, 1),
+            state_folder: Some(folder.path().to_owned()),
+            home: None,
+            node: NodeId::new(1, 99),
+            artifacts: Arc::new(LocalArtifacts::new(folder.path().join("runs"))),
+            listen: address,
+            keys: setup.keys,
+            bounds: setup.bounds,
+        };
+        let mut keys = Vec::new();
+        for scopes in [&[Scope::Read][..], &[Scope::Read, Scope::Run], &Scope::ALL] {
+            let scopes: Scopes = scopes.iter().copied().collect();
+            keys.push(make_key(&store, "test", scopes, "test").await.unwrap().key.reveal().to_owned());
+        }
+        let (stop, stopped) = oneshot::channel();
+        let service = Service::new(options).unwrap();
+        let serving = tokio::spawn(service.run(listener, async move { drop(stopped.await) }));
+        let [read, run, system] = keys.try_into().unwrap();
+        Self { folder, store, address, read, run, system, stop: Some(stop), serving: Some(serving) }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) fn client(&self, key: &str) -> Client {
+        Client::new(&self.url(""), Some(key)).unwrap()
+    }
+
+    pub(crate) async fn get(&self, path: &str, key: &str) -> Answer {
+        answer(http().get(self.url(path)).header("x-api-key", key)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, key: &str, body: &Value) -> Answer {
+        answer(http().post(self.url(path)).header("x-api-key", key).json(body)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str, key: &str) -> Answer {
+        answer(http().delete(self.url(path)).header("x-api-key", key)).await
+    }
+
+    /// A queued run of a program.
+    pub(crate) async fn queued(&self) -> RunId {
+        let command = Some(vec!["true".to_owned()]);
+        let request = CreateRunRequest { command, ..CreateRunRequest::default() };
+        self.client(&self.run).create_run(&request, None).await.unwrap().id
+    }
+
+    /// What a node does first.
+    pub(crate) async fn claim(&self, run: &RunId) -> Claimed {
+        let owner = Owner { node: NodeId::new(1, 7), place: PlaceId::new(1, 1) };
+        let rules = ClaimRules::default();
+        let now = u64::MAX >> 8;
+        self.store.claim_run(run, &owner, now, 1 << 40, &rules).await.unwrap().expect("the run is queued")
+    }
+
+    /// What a node does on the way.
+    pub(crate) async fn say(&self, claimed: &Claimed, text: &str) {
+        let event = NewEvent::new(1, EventType::AgentMessage, json!({ "text": text }));
+        self.store.append(&claimed.lease, &[event]).await.unwrap();
+        self.store.wake();
+    }
+
+    /// What a node does last.
+    pub(crate) async fn finish(&self, claimed: &Claimed, outcome: &Outcome, diff: Option<&str>) {
+        let artifacts = diff.map(|diff| self.artifact(claimed, "diff", diff)).into_iter().collect();
+        let left = Left { artifacts, ..Left::default() };
+        self.store.finish(&claimed.lease, outcome, &left, 5_000).await.unwrap();
+        self.store.wake();
+    }
+
+    fn artifact(&self, claimed: &Claimed, name: &str, text: &str) -> NewArtifact {
+        let path: PathBuf = self.folder.path().join("runs").join(format!("{}-{name}", claimed.attempt.run));
+        std::fs::write(&path, text).unwrap();
+        NewArtifact { name: name.to_owned(), path, bytes: text.len() as u64, sha256: "00".repeat(32) }
+    }
+
+    pub(crate) async fn stop(&mut self) {
+        drop(self.stop.take());
+        self.serving.take().unwrap().await.unwrap();
+    }
+}
+
+pub(crate) async fn answer(request: reqwest::RequestBuilder) -> Answer {
+    let answer = request.send().await.unwrap();
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    let text = answer.text().await.unwrap();
+    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    Answer { status, headers, body }
+}
+
+/// A repository below a folder.
+pub(crate) fn repository(folder: &std::path::Path, name: &str) -> PathBuf {
+    let path = folder.canonicalize().unwrap().join(name);
+    std::fs::create_dir_all(path.join(".git")).unwrap();
+    path
+}
+
+/// A caller that can send anything.
+pub(crate) fn http() -> reqwest::Client {
+    static PROVIDER: std::sync::Once = std::sync::Once::new();
+    PROVIDER.call_once(|| rustls::crypto::ring::default_provider().install_default().unwrap());
+    reqwest::Client::new()
+}

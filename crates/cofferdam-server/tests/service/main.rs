@@ -1,0 +1,11 @@
+//! The service in this process, on a real record, called over a real socket. What a node would do, the tests do.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod access;
+mod execute;
+mod fixture;
+mod limits;
+mod records;
+mod runs;
+mod stream;

@@ -1,0 +1,131 @@
+//! Streams of events.
+
+use std::time::Duration;
+
+use cofferdam_api::client::Next;
+use cofferdam_api::{EventsQuery, sse};
+use cofferdam_core::{Outcome, RunState};
+
+use crate::fixture::{Place, Setup, answer, http};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_reader_sees_every_event_once_in_order_and_then_the_end() {
+    let place = Place::start().await;
+    let run = place.queued().await;
+    let claimed = place.claim(&run).await;
+    let readers: Vec<_> = (0..40)
+        .map(|number| {
+            let mut stream = place.client(&place.read).stream(&run, number % 3);
+            tokio::spawn(async move {
+                let mut seen = Vec::new();
+                loop {
+                    match stream.next().await.unwrap() {
+                        Next::Event(event) => seen.push(event.seq),
+                        Next::End(end) => return (number % 3, seen, end.state),
+                    }
+                }
+            })
+        })
+        .collect();
+    for number in 0..300 {
+        place.say(&claimed, &format!("line {number}")).await;
+    }
+    place.finish(&claimed, &Outcome::Succeeded, None).await;
+    let last = place.store.event_count(&run).await.unwrap();
+    for reader in readers {
+        let (after, seen, state) = reader.await.unwrap();
+        assert_eq!(seen, (after + 1..=last).collect::<Vec<u64>>());
+        assert_eq!(state, RunState::Succeeded);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_taken_up_where_it_was_cut() {
+    let place = Place::start().await;
+    let run = place.queued().await;
+    let claimed = place.claim(&run).await;
+    place.say(&claimed, "one").await;
+    let request = http()
+        .get(place.url(&format!("/api/v1/runs/{run}/events")))
+        .header("x-api-key", &place.read)
+        .header("accept", sse::MEDIA_TYPE);
+    let mut first = request.try_clone().unwrap().send().await.unwrap();
+    assert_eq!(first.headers()["content-type"], sse::MEDIA_TYPE);
+    let mut reader = sse::Reader::default();
+    let mut frames = Vec::new();
+    while frames.len() < 3 {
+        frames.extend(reader.take(&first.chunk().await.unwrap().unwrap()).unwrap());
+    }
+    assert_eq!(frames.iter().map(|frame| frame.id).collect::<Vec<_>>(), [Some(1), Some(2), Some(3)]);
+    drop(first);
+    place.say(&claimed, "two").await;
+    place.finish(&claimed, &Outcome::Succeeded, None).await;
+    let rest = request.header("last-event-id", "3").send().await.unwrap().text().await.unwrap();
+    let frames = sse::Reader::default().take(rest.as_bytes()).unwrap();
+    assert_eq!(frames.iter().map(|frame| frame.id).collect::<Vec<_>>(), [Some(4), Some(5), None]);
+    assert_eq!(frames[2].event.as_deref(), Some(sse::END));
+    assert!(frames[2].data.contains("succeeded"), "{}", frames[2].data);
+}
+
+#[tokio::test]
+async fn a_silent_stream_says_that_it_lives() {
+    let mut setup = Setup::default();
+    setup.bounds.heartbeat = Duration::from_millis(10);
+    let place = Place::with(setup).await;
+    let run = place.queued().await;
+    let request = http()
+        .get(place.url(&format!("/api/v1/runs/{run}/events?after=1")))
+        .header("x-api-key", &place.read)
+        .header("accept", "application/json;q=0.1, text/event-stream");
+    let mut stream = request.send().await.unwrap();
+    let mut text = String::new();
+    while !text.contains(sse::HEARTBEAT) {
+        text.push_str(std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap());
+    }
+    assert!(!text.contains("data:"), "{text}");
+}
+
+#[tokio::test]
+async fn events_are_read_in_pages() {
+    let place = Place::start().await;
+    let client = place.client(&place.read);
+    let run = place.queued().await;
+    let claimed = place.claim(&run).await;
+    for _ in 0..3 {
+        place.say(&claimed, "x").await;
+    }
+    let query = |after, limit| EventsQuery { after: Some(after), limit: Some(limit) };
+    let page = client.events(&run, &query(0, 2)).await.unwrap();
+    assert_eq!((page.events.len(), page.next_after, page.ended), (2, 2, false));
+    place.finish(&claimed, &Outcome::Succeeded, None).await;
+    let page = client.events(&run, &query(2, 2)).await.unwrap();
+    assert_eq!((page.events.len(), page.next_after, page.ended), (2, 4, false));
+    let page = client.events(&run, &query(4, 10)).await.unwrap();
+    assert_eq!((page.events.last().unwrap().event_type.as_str(), page.ended), ("run.finished", true));
+    let path = format!("/api/v1/runs/{run}/events");
+    for query in ["after=x", "limit=0", "limit=1001", "from=1"] {
+        assert_eq!(
+            place.get(&format!("{path}?{query}"), &place.read).await.refusal(),
+            (400, "INVALID_REQUEST")
+        );
+    }
+}
+
+#[tokio::test]
+async fn there_are_as_many_streams_as_are_allowed() {
+    let mut setup = Setup::default();
+    setup.bounds.streams = 1;
+    let place = Place::with(setup).await;
+    let run = place.queued().await;
+    let stream = || {
+        http()
+            .get(place.url(&format!("/api/v1/runs/{run}/events")))
+            .header("x-api-key", &place.read)
+            .header("accept", sse::MEDIA_TYPE)
+    };
+    let open = stream().send().await.unwrap();
+    let refused = answer(stream()).await;
+    assert_eq!(refused.refusal(), (503, "BUSY"));
+    assert!(refused.headers.contains_key("retry-after"));
+    drop(open);
+}
