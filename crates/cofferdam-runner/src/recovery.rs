@@ -102,13 +102,22 @@ async fn lose(node: &Node, claimed: &Claimed, message: &str) -> Result<(), Execu
 
 /// Goes on with an attempt that a dead process has left.
 pub(crate) async fn resume(node: &Node, claimed: Claimed, retries: Retries) -> Result<(), ExecuteError> {
+    resume_as(node, claimed, Entry::Adopted, retries).await
+}
+
+async fn resume_as(
+    node: &Node,
+    claimed: Claimed,
+    entry: Entry,
+    retries: Retries,
+) -> Result<(), ExecuteError> {
     let (_open, cancel) = watch::channel(Cancel::No);
     let mut nobody = |_: Progress| {};
     execute(Attempt {
         node,
         redactor: redaction::redactor_of(node, &claimed),
         claimed,
-        entry: Entry::Adopted,
+        entry,
         retries,
         watch: &mut nobody,
         cancel,
@@ -216,3 +225,7 @@ async fn remove_orphans(node: &Node) -> Result<Vec<SandboxId>, ExecuteError> {
     }
     Ok(removed)
 }
+
+#[cfg(test)]
+#[path = "recovery_tests.rs"]
+mod tests;

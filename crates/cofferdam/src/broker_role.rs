@@ -5,14 +5,15 @@ use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
-use cofferdam_core::{NodeId, NodeName, Redactor};
+use cofferdam_core::{NodeId, NodeName};
 use cofferdam_runner::{BrokerKeeper, BrokerService, Home, Stop, StoreLedger};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
 
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::failure::Failure;
-use crate::node::{BrokerSetup, open_store};
+use crate::node::BrokerSetup;
+use crate::record_place::open_store;
 use crate::secrets::CallerSecrets;
 use crate::service::{LogRole, keep_small, log_path, supervisor_gone, until_asked_to_stop};
 use crate::{redaction, settings, terminal};
@@ -43,7 +44,7 @@ fn start(state: &Path, node: &str, supervised: Option<&str>) -> Result<(), Failu
         .enable_all()
         .build()
         .map_err(|error| Failure::internal("the runtime could not be started", &error))?;
-    runtime.block_on(serve(home, node, name, setup, redaction::know(&caller)))
+    runtime.block_on(serve(home, node, name, setup, &caller))
 }
 
 /// One broker of a node listens. The kernel drops the lock with the process, however that ends; until then the next one
@@ -63,7 +64,7 @@ async fn serve(
     node: NodeId,
     name: Option<NodeName>,
     setup: BrokerSetup,
-    redactor: Redactor,
+    caller: &Caller,
 ) -> Result<(), Failure> {
     let stopped =
         requests(name.as_ref()).map_err(|error| Failure::internal("signals cannot be received", &error))?;
@@ -71,8 +72,8 @@ async fn serve(
         keep_small(log_path(&home, LogRole::Broker, name));
     }
     let is_supervised = name.is_some();
-    let store = open_store(&home).await?;
-    let ledger = StoreLedger::new(store.clone(), home.clone(), redactor);
+    let store = open_store(&home, caller).await?;
+    let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));
     let mut stops = stopped.clone();
     let lock = tokio::select! {
         lock = lock(&home, &node) => lock,
@@ -86,7 +87,8 @@ async fn serve(
         keeper: if is_supervised { BrokerKeeper::Supervisor } else { BrokerKeeper::Node },
         node,
         home,
-        store,
+        // Whoever asks it to end must not wait for a database that is away; what was spent is written all the same.
+        store: store.with_patience(std::time::Duration::ZERO),
         lock,
     };
     let retired =

@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::agents::AgentsCommand;
 use crate::commands::auth::AuthCommand;
 use crate::commands::completions::CompletionsArgs;
+use crate::commands::db::DbCommand;
 use crate::commands::dead_letter::DeadLetterCommand;
 use crate::commands::demo::DemoArgs;
 use crate::commands::init::InitArgs;
@@ -42,6 +43,9 @@ pub(crate) enum Command {
     /// Look at runs that failed for good, and replay them
     #[command(subcommand)]
     DeadLetter(DeadLetterCommand),
+    /// Look after the database of the record
+    #[command(subcommand)]
+    Db(DbCommand),
     /// Look at what this machine can enforce, and build the image of containers
     #[command(subcommand)]
     Sandbox(SandboxCommand),

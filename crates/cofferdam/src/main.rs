@@ -13,6 +13,7 @@ mod failure;
 mod known_agents;
 mod node;
 mod patch;
+mod record_place;
 mod records;
 mod redaction;
 mod repository;

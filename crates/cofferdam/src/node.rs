@@ -6,18 +6,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cofferdam_broker::{Bounds, Broker, Secrets};
-use cofferdam_core::{
-    ContainerPolicy, DockerSettings, EngineAddress, NodeId, NodeName, Settings, with_causes,
-};
+use cofferdam_core::{ContainerPolicy, DockerSettings, EngineAddress, NodeId, NodeName, Settings};
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
 use cofferdam_sandbox::{Attachment, Backend, Refusal, apple, docker, host, native};
-use cofferdam_store::{ClaimRules, OpenError, Slots, Store};
+use cofferdam_store::{ClaimRules, Slots, Store};
 
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::record_place::open_store;
 use crate::secrets::{CallerSecrets, no_model};
 use crate::{redaction, settings};
 
@@ -26,19 +25,6 @@ const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
 
 /// Where an engine listens, unless somebody says otherwise.
 const DEFAULT_ENGINE: &str = "/var/run/docker.sock";
-
-/// Opens the record of runs.
-pub(crate) async fn open_store(home: &Home) -> Result<Store, Failure> {
-    Store::open_sqlite(&home.database()).await.map_err(|error| {
-        let failure = Failure::new(ExitCode::Refused, with_causes(&error));
-        match error {
-            OpenError::NetworkFileSystem { .. } => {
-                failure.hint("export COFFERDAM_HOME=/a/folder/on/a/local/disk")
-            }
-            _ => failure,
-        }
-    })
-}
 
 /// What a broker in this process works with. The default has no key, and serves nobody.
 #[derive(Clone, Default)]
@@ -64,7 +50,7 @@ impl BrokerSetup {
 
 /// Registers this process as a node, and first of all tells the truth about runs whose process has died.
 pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) -> Result<Node, Failure> {
-    let store = open_store(home).await?;
+    let store = open_store(home, caller).await?;
     let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));
     let access = BrokerAccess::Own { broker: broker.clone().start(&ledger), ledger };
     let rules = ClaimRules::of(Slots::of(Some(broker.settings.sandbox.max_concurrency.count())));
@@ -93,7 +79,7 @@ pub(crate) async fn register_named(
     let id = home
         .node_id(name, now_ms())
         .map_err(|error| Failure::internal("the node's id cannot be kept in the state folder", &error))?;
-    let store = open_store(home).await?;
+    let store = open_store(home, caller).await?;
     let options = options(home, caller, id, store, setup, access, rules)?;
     Node::register(options).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => Failure::new(

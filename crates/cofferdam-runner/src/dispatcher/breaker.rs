@@ -75,6 +75,7 @@ impl Verdict {
             | FailureClass::OutputLimit
             | FailureClass::WorkerCrashed
             | FailureClass::Collect
+            | FailureClass::Publish
             | FailureClass::Budget
             | FailureClass::Quota
             | FailureClass::Overloaded

@@ -6,7 +6,7 @@ use sqlx::postgres::PgRow;
 
 use super::{Postgres, count, from_json, int, number, parse, parse_state, some_number, uint};
 use crate::error::Error;
-use crate::record::{AttemptRecord, Letter, RunFilter, RunRecord, StateCounts};
+use crate::record::{AttemptRecord, Letter, RunFilter, RunMark, RunRecord, StateCounts};
 
 const ONE: &str = "SELECT runs.*, attempts.seal FROM runs \
                    LEFT JOIN attempts ON attempts.run = runs.id AND attempts.number = runs.attempts \
@@ -49,6 +49,28 @@ impl Postgres {
             })
             .await?;
         rows.iter().map(read_run).collect()
+    }
+
+    pub(crate) async fn run_marks(&self, runs: &[RunId]) -> Result<Vec<RunMark>, Error> {
+        let wanted: &[&str] = &runs.iter().map(RunId::as_str).collect::<Vec<_>>();
+        let rows = self
+            .read(|mut session| async move {
+                Ok(session
+                    .query("SELECT id, last_seq, state FROM runs WHERE id = ANY($1)")
+                    .bind(wanted)
+                    .fetch_all(session.connection())
+                    .await?)
+            })
+            .await?;
+        let read = |row: &PgRow| {
+            let run: &str = row.try_get("id")?;
+            Ok(RunMark {
+                run: parse(run, "id", run)?,
+                last_seq: number(row, "last_seq")?,
+                state: parse_state(run, row.try_get("state")?)?,
+            })
+        };
+        rows.iter().map(read).collect()
     }
 
     pub(crate) async fn attempts(&self, run: &RunId) -> Result<Vec<AttemptRecord>, Error> {

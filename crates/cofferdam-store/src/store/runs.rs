@@ -36,6 +36,7 @@ impl Store {
     pub async fn run_marks(&self, runs: &[RunId]) -> Result<Vec<RunMark>, Error> {
         match self {
             Self::Sqlite(store) => store.run_marks(runs).await,
+            Self::Postgres(store) => store.run_marks(runs).await,
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod auth;
 pub(crate) mod completions;
+pub(crate) mod db;
 pub(crate) mod dead_letter;
 pub(crate) mod demo;
 pub(crate) mod init;
@@ -31,6 +32,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Run(args) => run::run(&args, caller).await,
         Command::Message(args) => message::run(&args, caller).await,
         Command::Runs(command) => runs::run(command, caller).await,
+        Command::Db(command) => db::run(&command, caller).await,
         Command::DeadLetter(command) => dead_letter::run(command, caller).await,
         Command::Sandbox(command) => sandbox::run(command, caller).await,
         Command::Init(args) => init::run(&args, caller).await,

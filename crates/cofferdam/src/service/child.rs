@@ -125,7 +125,7 @@ impl Keeping {
             match self.run_once().await {
                 Ok(Some(Ended::With(status))) => tracing::warn!(role, %status, "a child ended"),
                 Ok(Some(Ended::Retired)) => {
-                    tracing::info!(role, "a child finishes what it has, and another takes over")
+                    tracing::info!(role, "a child finishes what it has, and another takes over");
                 }
                 Ok(None) => return,
                 Err(error) => tracing::warn!(role, %error, "a child could not be started"),

@@ -10,7 +10,7 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use cofferdam_core::{Effective, Layer, Origin, Refused, Settings, read_layer, tighten};
+use cofferdam_core::{Effective, Layer, Origin, Refused, Settings, StoreSettings, read_layer, tighten};
 
 pub(crate) use self::environment::{docker, service};
 pub(crate) use self::files::{LocalFile, local_file};
@@ -64,6 +64,15 @@ pub(crate) fn read_for_service(caller: &Caller) -> Result<Settings, Failure> {
     let variables = environment::layer(caller, &effective)?;
     let settings = effective.under(&variables).settings;
     Ok(Settings { service: service(caller, &settings)?, ..settings })
+}
+
+/// Where the record of the runs of a state folder is: as its own file says, with a variable over it.
+pub(crate) fn store(caller: &Caller, state: &Path) -> Result<StoreSettings, Failure> {
+    let mut store = global(Some(state))?.settings.store;
+    if let Some(url) = environment::store_url(caller)? {
+        store.url = Some(url);
+    }
+    Ok(store)
 }
 
 /// The folder whose `.cofferdam/settings.json` counts: the root of the repository around the current folder, or the

@@ -34,9 +34,7 @@ impl Streaming {
         let run = stage.queue.enqueue(&stage.fixture, &stage.marks, "", |request| {
             request.agent = AgentSetup::ClaudeCode(PromptSetup {
                 prompt: "make a file".to_owned(),
-                model: None,
-                system_prompt: None,
-                max_turns: None,
+                ..PromptSetup::default()
             });
             request.policy.network = Network::Sealed;
             request.policy.egress.model = true;

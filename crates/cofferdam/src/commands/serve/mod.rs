@@ -15,7 +15,7 @@ use super::work::NodeFlags;
 use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::node::open_store;
+use crate::record_place::open_store;
 use crate::service::{
     Child, ChildRole, ChildState, Children, Instance, LogRole, keep_small, log_path, until_asked_to_stop,
 };
@@ -88,7 +88,7 @@ pub(crate) async fn run(args: &ServeArgs, caller: &Caller) -> Result<ExitCode, F
     };
     keep_small(log_path(&home, LogRole::Serve, name));
     // Before any child: what it brings up to date is so for all.
-    let store = open_store(&home).await?;
+    let store = open_store(&home, caller).await?;
     let (end_api, api_ends) = watch::channel(false);
     let listen = api::start(&home, &settings, store, api_ends).await?;
     let children = if args.no_work { Vec::new() } else { children(args, &home, &settings)? };
