@@ -15,7 +15,7 @@ use cofferdam_store::Slots;
 
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::failure::Failure;
-use crate::record_place::open_store;
+use crate::record_place::{open_artifacts, open_store};
 use crate::secrets::{CallerSecrets, no_model};
 use crate::{redaction, settings};
 
@@ -60,6 +60,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
         id: NodeId::new(now_ms(), random_bits()?),
         home: home.clone(),
         store,
+        artifacts: open_artifacts(home, caller)?,
         backends: backends(home, caller, &settings).map_err(on("our own binary cannot be found"))?,
         attachment: Attachment::Attached,
         env: lookup(caller),
