@@ -6,6 +6,7 @@
 mod agent;
 mod broker;
 mod docker;
+mod queue;
 mod small_repository;
 mod start;
 mod stats;
@@ -33,6 +34,8 @@ enum Bench {
     Broker(broker::BrokerArgs),
     /// What a whole attempt in a container costs, against `docker run`.
     Docker(docker::DockerArgs),
+    /// How many runs a second the record takes, against a bare loop of the same statements.
+    Queue(queue::QueueArgs),
 }
 
 /// What `start` is told.
@@ -58,5 +61,6 @@ fn main() -> anyhow::Result<ExitCode> {
         Bench::Agent(args) => agent::run(&args),
         Bench::Broker(args) => broker::run(&args),
         Bench::Docker(args) => docker::run(&args),
+        Bench::Queue(args) => queue::run(&args),
     }
 }

@@ -128,6 +128,7 @@ impl From<FailureClass> for ErrorClass {
             | FailureClass::Workspace
             | FailureClass::Refused
             | FailureClass::Collect
+            | FailureClass::Publish
             | FailureClass::Auth => Self::Config,
         }
     }

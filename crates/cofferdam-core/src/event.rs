@@ -81,6 +81,14 @@ event_types! {
     MessageDelivered = "message.delivered",
     /// The message was not delivered; the data says why.
     MessageRefused = "message.refused",
+    /// The run's changes are a commit; the data says which, on what, and for which branch.
+    PublishCommitted = "publish.committed",
+    /// The commit is on its branch.
+    PublishPushed = "publish.pushed",
+    /// There was nothing to commit.
+    PublishSkipped = "publish.skipped",
+    /// The changes are not on their branch; the data says why.
+    PublishFailed = "publish.failed",
     /// The broker opened a connection; the data says to what, and how often since the last such event.
     EgressAllowed = "egress.allowed",
     /// The broker refused something; the data says what, why, and what to type.

@@ -103,6 +103,17 @@ id!(
     KeyId, "key", "key_"
 );
 
+impl RunId {
+    /// When it was made, in milliseconds since 1970.
+    #[must_use]
+    pub fn made_at_ms(&self) -> u64 {
+        // Sixteen digits hold the random bits, and the ten before them the time.
+        let digits = self.0.bytes().skip("run_".len()).take(10);
+        let value = |digit| ALPHABET.iter().position(|&one| one == digit).unwrap_or_default() as u64;
+        digits.fold(0, |sum, digit| (sum << 5) | value(digit))
+    }
+}
+
 /// Names the sealed place of one attempt.
 ///
 /// It is a function of the run and the attempt's number, so that it can be told to the caller when
@@ -179,6 +190,13 @@ mod tests {
         let early = RunId::new(1_000, u128::MAX);
         let late = RunId::new(1_001, 0);
         assert!(early < late, "{early} < {late}");
+    }
+
+    #[test]
+    fn a_runs_id_says_when_it_was_made() {
+        for at_ms in [0, 1, 1_794_819_936_662, (1 << 48) - 1] {
+            assert_eq!(RunId::new(at_ms, u128::MAX).made_at_ms(), at_ms);
+        }
     }
 
     #[test]

@@ -97,8 +97,8 @@ pub use settings::{
     MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit,
     PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern, Role,
     RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, ServiceSettings, Settings, SettingsError,
-    Size, TimeoutSeconds, VariableName, WebOrigin, add_agent, read_layer, reference as settings_reference,
-    schema as settings_schema, set_mode, tighten,
+    Size, StoreUrl, TimeoutSeconds, VariableName, WebOrigin, add_agent, read_layer,
+    reference as settings_reference, schema as settings_schema, set_mode, tighten,
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

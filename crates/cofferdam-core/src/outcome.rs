@@ -34,6 +34,8 @@ pub enum FailureClass {
     Engine,
     /// The agent ended, and what it left could not be collected.
     Collect,
+    /// The agent succeeded, and its changes could not be committed and pushed as was asked.
+    Publish,
     /// The run's budget was spent.
     Budget,
     /// There is no key for the model, or its server refused it.
@@ -49,7 +51,7 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// Every class.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Agent,
         Self::AgentMissing,
         Self::OutOfMemory,
@@ -64,6 +66,7 @@ impl FailureClass {
         Self::Lost,
         Self::Engine,
         Self::Collect,
+        Self::Publish,
         Self::Budget,
         Self::Auth,
         Self::Quota,

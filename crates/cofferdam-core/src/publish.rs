@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::run::Source;
 use crate::value::ValueError;
 
 /// A commit of the changes, pushed to a branch once the agent has ended well. The agent itself cannot push with it.
@@ -26,6 +27,27 @@ pub struct BranchName(String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CommitMessage(String);
+
+impl Publish {
+    /// Why the changes to a workspace from this source cannot be pushed, with what to do; `None` if they can.
+    #[must_use]
+    pub fn refused_for(&self, source: &Source) -> Option<ValueError> {
+        let problem = match source {
+            Source::Git { url, .. } if url.https_host().is_some() => return None,
+            Source::Git { url, .. } => {
+                format!("a branch can be pushed to an https address alone, and `{url}` is none")
+            }
+            Source::Local { .. } => {
+                "a branch is pushed to a repository's address, and this is a folder".to_owned()
+            }
+            Source::Empty => {
+                "a branch is pushed to a repository's address, and there is no repository".to_owned()
+            }
+        };
+        let hint = "name the repository by its https address, such as `https://github.com/owner/name`";
+        Some(ValueError { problem, hint: hint.to_owned() })
+    }
+}
 
 impl BranchName {
     /// What a file system takes for a name.
@@ -133,6 +155,7 @@ written_as_text!(BranchName, CommitMessage);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repo_url::{LocalUrls, RepoUrl};
 
     #[test]
     fn a_branch_has_a_name_that_git_takes_and_that_means_itself_alone() {
@@ -179,6 +202,24 @@ mod tests {
         assert_eq!("Fix it\n\nBecause.".parse::<CommitMessage>().unwrap().as_str(), "Fix it\n\nBecause.");
         for text in ["", " \n", "a\0b", &"x".repeat((64 << 10) + 1)] {
             assert!(text.parse::<CommitMessage>().is_err());
+        }
+    }
+
+    #[test]
+    fn only_an_https_address_can_be_pushed_to() {
+        let publish = Publish { branch: "work".parse().unwrap(), commit_message: None };
+        let of =
+            |url: &str| Source::Git { url: RepoUrl::parse(url, LocalUrls::Allow).unwrap(), reference: None };
+        assert_eq!(publish.refused_for(&of("https://host.example/a/b")), None);
+        let others = [
+            of("ssh://git@host.example/a"),
+            of("file:///srv/a.git"),
+            Source::Empty,
+            Source::Local { path: "/a".into() },
+        ];
+        for source in others {
+            let refused = publish.refused_for(&source).unwrap().to_string();
+            assert!(refused.contains("https address"), "{refused}");
         }
     }
 

@@ -31,6 +31,8 @@ pub enum Stage {
     Running,
     /// What it left is collected.
     Collecting,
+    /// The changes are committed and pushed.
+    Publishing,
 }
 
 /// What a watcher is told. An event is told only after it has been stored for good.

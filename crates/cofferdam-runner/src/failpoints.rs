@@ -9,6 +9,7 @@ pub const FAILPOINTS: &[&str] = &[
     "runner.diff",
     "runner.job_sent",
     "runner.prepared",
+    "runner.pushed",
     "runner.sandbox_created",
     "runner.start_sent",
     "runner.summary",

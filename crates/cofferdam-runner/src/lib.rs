@@ -21,6 +21,7 @@ pub mod installation;
 pub mod logins;
 mod node;
 mod pristine_git;
+pub mod publish;
 pub mod raw_path;
 pub mod recovery;
 mod redaction;

@@ -192,6 +192,8 @@ pub enum ToolAccess {
     ReadAgent,
     /// Read what was made for this attempt alone, and given to nobody.
     ReadOwn,
+    /// Connect to sockets of ours. The folder stays as it is, and whose it is.
+    Connect,
     /// Write.
     Write,
 }

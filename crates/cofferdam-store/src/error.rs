@@ -35,9 +35,32 @@ pub enum OpenError {
         /// The newest version that this program knows.
         known: i64,
     },
+    /// The address cannot be used.
+    #[error("the store cannot be at {url}: {why}")]
+    Address {
+        /// The address, without its password.
+        url: String,
+        /// Why.
+        why: String,
+    },
+    /// The database cannot be reached now.
+    #[error("failed to reach the database at {url}")]
+    Unreachable {
+        /// The address, without its password.
+        url: String,
+        /// Why.
+        #[source]
+        source: sqlx::Error,
+    },
     /// The database refused.
     #[error("failed to open the database")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
+}
+
+impl From<sqlx::Error> for OpenError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error)
+    }
 }
 
 /// Why an operation was refused or failed. What was refused left no trace.
@@ -95,6 +118,12 @@ pub enum Error {
         /// The run that it made.
         run: RunId,
     },
+    /// There is a run of this id already, for something else.
+    #[error("there is already a run {run}")]
+    RunExists {
+        /// The run.
+        run: RunId,
+    },
     /// A stored value cannot be read, such as one that a newer Cofferdam wrote.
     #[error("the stored {what} of run {run} cannot be read")]
     Unreadable {
@@ -103,7 +132,84 @@ pub enum Error {
         /// Which value.
         what: &'static str,
     },
+    /// A text that no store can keep.
+    #[error("the {what} {why}")]
+    Text {
+        /// Which text.
+        what: &'static str,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The database could not be reached, or was lost on the way. What was asked may or may not have been done, unless
+    /// the operation says otherwise; it may be asked again.
+    #[error("the database cannot be reached")]
+    Unavailable(#[source] sqlx::Error),
+    /// There is no room for more on the database's disk.
+    #[error("the database's disk is full")]
+    Full(#[source] sqlx::Error),
     /// The database failed.
     #[error("the database failed")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
+}
+
+impl Error {
+    /// Whether the same may be asked again a little later.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+
+    /// Whether there is no room for more.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        match trouble(&error) {
+            Trouble::Away => Self::Unavailable(error),
+            Trouble::Full => Self::Full(error),
+            Trouble::Other => Self::Database(error),
+        }
+    }
+}
+
+/// What a failure of the database means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// It is away, and will be back.
+    Away,
+    /// Its disk is full.
+    Full,
+    /// Anything else.
+    Other,
+}
+
+pub(crate) fn trouble(error: &sqlx::Error) -> Trouble {
+    match error {
+        sqlx::Error::Io(error) if error.kind() == io::ErrorKind::StorageFull => Trouble::Full,
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed => Trouble::Away,
+        sqlx::Error::Database(error) => error.code().map_or(Trouble::Other, |code| trouble_of_code(&code)),
+        _ => Trouble::Other,
+    }
+}
+
+/// PostgreSQL's codes have five characters, SQLite's are numbers with the kind in the lowest byte.
+fn trouble_of_code(code: &str) -> Trouble {
+    const SQLITE_FULL: u32 = 13;
+    match code {
+        // A connection that failed, or a pooler that has none to give; a server that shuts down, has crashed, or starts;
+        // one that became a copy of another; too many connections; a statement that took too long, a lock that was not
+        // given in time, and transactions that stood in each other's way.
+        "57P01" | "57P02" | "57P03" | "57P05" | "25006" | "53300" | "57014" | "55P03" | "25P03" | "40001"
+        | "40P01" => Trouble::Away,
+        "53100" => Trouble::Full,
+        _ if code.len() == 5 && code.starts_with("08") => Trouble::Away,
+        _ => match code.parse::<u32>() {
+            Ok(number) if code.len() < 5 && number & 0xff == SQLITE_FULL => Trouble::Full,
+            _ => Trouble::Other,
+        },
+    }
 }

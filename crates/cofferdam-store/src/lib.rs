@@ -11,14 +11,21 @@ mod audit;
 mod claim_rules;
 mod error;
 mod failpoint;
+mod fence;
 mod file_system;
 mod key;
 mod lease;
 mod message;
+mod names;
 mod node_record;
+mod options;
+mod postgres;
 mod record;
+mod repeated;
+mod slot_times;
 mod sqlite;
 mod store;
+mod stored;
 mod wake;
 
 pub use audit::{Audit, NewAudit};
@@ -30,6 +37,8 @@ pub use key::{KeyRecord, NewKey};
 pub use lease::{Claimed, Lease};
 pub use message::{Message, MessageId, MessageRecord, Receipt, ReceiptState};
 pub use node_record::{ModeReport, NodeHealth, NodeRecord, NodeReport};
+pub use options::{Pooler, PostgresOptions, StoreOptions};
+pub use postgres::Postgres;
 pub use record::{
     AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
     LiveRun, NewArtifact, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord, Slots,

@@ -3,8 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use cofferdam_core::MessageKind;
+use cofferdam_core::{EventType, MessageKind, NewEvent};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::stored::without_nul;
+
+/// Why a message is refused that comes too late.
+const RUN_ENDED: &str = "run_ended";
 
 /// Names one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -85,4 +91,35 @@ pub enum Receipt {
         /// Why.
         reason: String,
     },
+}
+
+impl Receipt {
+    /// The receipt of what can no longer be delivered.
+    pub(crate) fn run_ended() -> Self {
+        Self::Refused { reason: RUN_ENDED.to_owned() }
+    }
+
+    /// The state's name and the reason, as they are stored.
+    pub(crate) fn stored(&self) -> (&'static str, Option<String>) {
+        match self {
+            Self::Delivered { .. } => ("delivered", None),
+            Self::Refused { reason } => ("refused", Some(without_nul(reason).into_owned())),
+        }
+    }
+
+    /// The event that tells of it.
+    pub(crate) fn event(&self, id: MessageId, now_ms: u64) -> NewEvent {
+        match self {
+            Self::Delivered { taken_as } => {
+                let mut data = json!({ "id": id });
+                if let Some(taken_as) = taken_as {
+                    data["as"] = json!(taken_as);
+                }
+                NewEvent::new(now_ms, EventType::MessageDelivered, data)
+            }
+            Self::Refused { reason } => {
+                NewEvent::new(now_ms, EventType::MessageRefused, json!({ "id": id, "reason": reason }))
+            }
+        }
+    }
 }

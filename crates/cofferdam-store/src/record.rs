@@ -260,6 +260,14 @@ impl Slots {
     pub fn of(setting: Option<u32>) -> Self {
         setting.and_then(NonZeroU32::new).map_or(Self::Unlimited, Self::AtMost)
     }
+
+    /// The number itself; without a limit, one that nothing reaches.
+    pub(crate) fn most(self) -> u64 {
+        match self {
+            Self::Unlimited => u64::MAX,
+            Self::AtMost(most) => most.get().into(),
+        }
+    }
 }
 
 /// A file that an attempt has left.

@@ -1,4 +1,4 @@
-//! Wakes between the processes of one machine: an empty datagram to every socket in a folder.
+//! Wakes, and those between the processes of one machine: an empty datagram to every socket in a folder.
 //!
 //! A wake is a hint and never the data. Whoever is woken reads the store; whoever missed the wake polls.
 
@@ -19,39 +19,58 @@ use tokio::task::JoinHandle;
 #[derive(Debug)]
 pub struct Wakes {
     count: watch::Receiver<u64>,
-    listening: Option<JoinHandle<()>>,
+    /// Kept so that somebody listens.
+    _source: Arc<WakeSource>,
+}
+
+/// Somebody who counts wakes, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct WakeSource {
     /// Kept so that the count never closes where nobody listens.
-    _sender: Arc<watch::Sender<u64>>,
+    sender: Arc<watch::Sender<u64>>,
+    listening: Option<JoinHandle<()>>,
+}
+
+impl WakeSource {
+    /// Counts what this task tells; nothing, without one. Must be called within a tokio runtime.
+    pub(crate) fn of<Task: Future<Output = ()> + Send + 'static>(
+        listen: Option<impl FnOnce(Arc<watch::Sender<u64>>) -> Task>,
+    ) -> Self {
+        let sender = Arc::new(watch::Sender::new(0));
+        let listening = listen.map(|listen| tokio::spawn(listen(Arc::clone(&sender))));
+        Self { sender, listening }
+    }
+}
+
+impl Drop for WakeSource {
+    fn drop(&mut self) {
+        if let Some(listening) = &self.listening {
+            listening.abort();
+        }
+    }
 }
 
 impl Wakes {
     pub(crate) fn of_folder(folder: &Path, name: &NodeId) -> Self {
-        let (sender, count) = watch::channel(0);
-        let sender = Arc::new(sender);
         let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        let listening = WakeListener::register(folder, name).ok().map(|listener| {
-            let sender = Arc::clone(&sender);
-            tokio::spawn(async move {
+        let listen = WakeListener::register(folder, name).ok().map(|listener| {
+            async move |sender: Arc<watch::Sender<u64>>| {
                 while listener.wait().await.is_ok() {
                     sender.send_modify(|count| *count += 1);
                 }
-            })
+            }
         });
-        Self { count, listening, _sender: sender }
+        Self::from_source(Arc::new(WakeSource::of(listen)))
+    }
+
+    pub(crate) fn from_source(source: Arc<WakeSource>) -> Self {
+        Self { count: source.sender.subscribe(), _source: source }
     }
 
     /// The count. It never closes as long as this is kept.
     #[must_use]
     pub fn count(&self) -> watch::Receiver<u64> {
         self.count.clone()
-    }
-}
-
-impl Drop for Wakes {
-    fn drop(&mut self) {
-        if let Some(listening) = &self.listening {
-            listening.abort();
-        }
     }
 }
 

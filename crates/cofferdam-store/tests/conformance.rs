@@ -26,3 +26,7 @@ mod queue;
 mod service;
 #[path = "conformance/slots.rs"]
 mod slots;
+#[path = "conformance/text.rs"]
+mod text;
+#[path = "conformance/wakes.rs"]
+mod wakes;

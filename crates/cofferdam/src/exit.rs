@@ -72,7 +72,8 @@ impl From<FailureClass> for ExitCode {
             | FailureClass::WorkerCrashed
             | FailureClass::Lost
             | FailureClass::Engine
-            | FailureClass::Collect => Self::Failed,
+            | FailureClass::Collect
+            | FailureClass::Publish => Self::Failed,
             FailureClass::Budget => Self::Budget,
             FailureClass::Auth | FailureClass::Quota | FailureClass::Overloaded | FailureClass::Model => {
                 Self::Model

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use cofferdam_core::{AllowRule, Event, EventType, MessageKind, RunId, RunState, with_causes};
+use cofferdam_core::{AllowRule, Event, EventType, MessageKind, RunId, RunState, Settings, with_causes};
 use cofferdam_runner::artifacts::DIFF;
 use cofferdam_runner::{Home, Node, dead_letters};
 pub(crate) use cofferdam_store::KeptLetter;
@@ -13,7 +13,9 @@ use cofferdam_store::{CancelAnswer, Error, MessageId, RunFilter};
 use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::node;
+use crate::node::{self, BrokerSetup};
+use crate::secrets::CallerSecrets;
+use crate::settings;
 
 /// How many events are read at once.
 const PAGE: u32 = 500;
@@ -29,7 +31,7 @@ impl Records {
     /// Opens the record in the state folder. Runs whose process has died are brought to their true end
     /// first, so that nothing that is shown is a ghost.
     pub(crate) async fn open(home: &Home, caller: &Caller) -> Result<Self, Failure> {
-        Ok(Self { node: node::register(home, caller, node::BrokerSetup::default()).await? })
+        Ok(Self { node: node::register(home, caller, for_recovery(home, caller)).await? })
     }
 
     /// The runs, the newest first.
@@ -158,6 +160,16 @@ impl Records {
             }
         }
         Ok(())
+    }
+}
+
+/// What bringing a dead process's run to its end may need: its changes may have to be pushed. What cannot be read is left
+/// out, since nothing else that these commands do depends on it.
+fn for_recovery(home: &Home, caller: &Caller) -> BrokerSetup {
+    let egress = settings::read_in(home.root()).unwrap_or_default().egress;
+    BrokerSetup {
+        secrets: CallerSecrets::of(caller).unwrap_or_default(),
+        settings: Settings { egress, ..Settings::default() },
     }
 }
 

@@ -124,8 +124,8 @@ fn help_of_run_names_every_flag_and_exit_code() {
           --replace-system-prompt <TEXT>
               Stands in place of the agent's own system prompt
           --permission-mode <MODE>
-              What the agent lets its model do: `full`, `acceptEdits`, `restricted`, or a mode of its own
-              [default: full]
+              What the agent lets its model do: `full`, `acceptEdits`, `restricted`, or a mode of its
+              own [default: full]
           --allowed-tools <TOOLS>
               The only tools that its model has, such as `Read,Grep,Bash(git log *)` (repeatable)
           --disallowed-tools <TOOLS>
@@ -153,6 +153,11 @@ fn help_of_run_names_every_flag_and_exit_code() {
               Put a service on the sandbox's own 127.0.0.1:PORT (repeatable)
           --push <BRANCH>
               Let it push this branch of the repository's origin
+          --commit-branch <BRANCH>
+              Commit the changes and push them to this branch of the repository's address, if the run
+              succeeds
+          --commit-message <TEXT>
+              What the commit says [default: who made it, and the run's id]
           --model-access
               Let a program use the model through the broker, as agents do
           --vendor-tools

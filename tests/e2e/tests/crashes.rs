@@ -67,6 +67,7 @@ crash_tests! {
 
 /// The failpoints that no process of an attached run comes to, with the test that arms them.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("runner.pushed", "through_broker/publish.rs: only a run that publishes comes to it"),
     ("store.adopt", "detached.rs: only a node that is restarted under its name adopts"),
     ("store.allow", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.add_message", "crates/cofferdam-store/tests/failpoints.rs: no command sends messages yet"),

@@ -18,6 +18,7 @@ mod runtime;
 mod sandbox;
 mod schema;
 mod service;
+mod store_url;
 mod untrusted;
 #[cfg(test)]
 mod value_table;
@@ -50,6 +51,7 @@ pub use self::service::{
     AllowedHost, AllowedMode, AllowedRoot, Capacity, DrainSeconds, ExecutionTimeMs, PublicUrl, RepoPattern,
     ServiceSettings, WebOrigin,
 };
+pub use self::store_url::StoreUrl;
 pub use self::untrusted::{Refused, tighten};
 use crate::egress::AllowRule;
 

@@ -24,6 +24,8 @@ use crate::workspace::Handover;
 
 /// The name of the patch among a run's artifacts.
 pub const DIFF: &str = "diff";
+/// The file of the patch.
+const DIFF_FILE: &str = "diff.patch";
 /// The name of the agent's whole output.
 pub const TRANSCRIPT: &str = "transcript";
 /// The name of the collector's answer.
@@ -61,6 +63,25 @@ pub(crate) struct Kept {
     /// What is said of it.
     pub(super) summary: Value,
     pub(super) artifacts: Vec<NewArtifact>,
+    /// What can be published of it; `None` if no diff was taken.
+    pub(crate) diff: Option<KeptDiff>,
+}
+
+/// A diff that was kept.
+pub(crate) struct KeptDiff {
+    /// The folder of what the attempt leaves.
+    pub(crate) folder: PathBuf,
+    /// How many paths are changed.
+    pub(crate) changed_count: u64,
+    /// Whether secrets were taken out of it, so that it is no longer what the agent did.
+    pub(crate) has_redacted: bool,
+}
+
+impl KeptDiff {
+    /// The patch.
+    pub(crate) fn patch(&self) -> PathBuf {
+        self.folder.join(DIFF_FILE)
+    }
 }
 
 impl Kept {
@@ -126,10 +147,10 @@ impl Attended<'_> {
         // Asked before anything is done to it. If nothing was written, no sandbox has to be made for collecting it.
         let untouched = sandbox.is_as_handed_over();
         open_to_owner(sandbox.layers().written())?;
-        let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()))?;
+        let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()).join("scratch"))?;
         let git = find_git((node.env)("PATH").as_deref());
         let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
-        let diff = folder.join("diff.patch");
+        let diff = folder.join(DIFF_FILE);
         let (collected, has_redacted) = if untouched {
             File::create(&diff)?;
             (Collected::default(), false)
@@ -150,8 +171,9 @@ impl Attended<'_> {
 
         let files = [(TRANSCRIPT, transcript), (DIFF, diff), (SUMMARY, summary)];
         let files = files.map(|(name, path)| (name.to_owned(), path)).into();
-        let artifacts = make_durable(folder, files).await?;
-        Ok(Kept { summary: summary_of(&collected, has_redacted), artifacts })
+        let artifacts = make_durable(folder.clone(), files).await?;
+        let kept = KeptDiff { folder, changed_count: collected.changed_count, has_redacted };
+        Ok(Kept { summary: summary_of(&collected, has_redacted), artifacts, diff: Some(kept) })
     }
 }
 
@@ -245,15 +267,15 @@ fn base_access(written: &Written) -> ToolAccess {
     }
 }
 
-/// The folders and files that the collector's sandbox shows.
-struct Shown<'a> {
-    backend: &'a dyn Backend,
-    folders: Vec<ToolFolder>,
+/// The folders and files that a tool's sandbox shows.
+pub(crate) struct Shown<'a> {
+    pub(crate) backend: &'a dyn Backend,
+    pub(crate) folders: Vec<ToolFolder>,
 }
 
 impl Shown<'_> {
-    /// Shows a path, and says where the collector finds it.
-    fn show(&mut self, name: &str, path: &RawPath, access: ToolAccess) -> RawPath {
+    /// Shows a path, and says where the tool finds it.
+    pub(crate) fn show(&mut self, name: &str, path: &RawPath, access: ToolAccess) -> RawPath {
         let name = format!("{name}-{}", self.folders.len());
         let folder = ToolFolder { name, source: path.0.clone(), access };
         let shown = RawPath(self.backend.tool_path(&folder));
@@ -280,11 +302,11 @@ fn open_to_owner(folder: &Path) -> io::Result<()> {
     Ok(rustix::fs::chmod(path, mode | Mode::RUSR | Mode::XUSR)?)
 }
 
-fn make_scratch(workspace: &Path) -> io::Result<PathBuf> {
-    let scratch = workspace.join("scratch");
-    cofferdam_sandbox::remove_tree(&scratch)?;
-    fs::DirBuilder::new().mode(0o700).recursive(true).create(&scratch)?;
-    Ok(scratch)
+/// Makes the folder that a tool writes to: new and empty.
+pub(crate) fn make_scratch(path: &Path) -> io::Result<PathBuf> {
+    cofferdam_sandbox::remove_tree(path)?;
+    fs::DirBuilder::new().mode(0o700).recursive(true).create(path)?;
+    Ok(path.to_owned())
 }
 
 /// The git of the system, which the collector's sandbox shows, whether it is there or not. One in the
@@ -306,7 +328,8 @@ fn open_answer(scratch: &Path, name: &str) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
-fn read_answer(scratch: &Path, name: &str) -> io::Result<Vec<u8>> {
+/// Reads a small file that a tool wrote.
+pub(crate) fn read_answer(scratch: &Path, name: &str) -> io::Result<Vec<u8>> {
     const LARGEST: u64 = 64 << 20;
     let mut content = Vec::new();
     io::Read::read_to_end(&mut io::Read::take(open_answer(scratch, name)?, LARGEST), &mut content)?;
@@ -325,7 +348,7 @@ fn take_answer(scratch: &Path, diff: &Path, redactor: &Redactor) -> Result<(Coll
 
 /// Puts the files on the disk for good, all at once, since each alone costs as much as all together. Only then
 /// may a record say that they are there.
-pub(super) async fn make_durable(
+pub(crate) async fn make_durable(
     folder: PathBuf,
     files: Vec<(String, PathBuf)>,
 ) -> io::Result<Vec<NewArtifact>> {

@@ -21,7 +21,7 @@ mod transcript;
 pub use apply::{Applied, ApplyError, apply};
 pub use collect::{CollectError, collect, collector_main};
 pub use job::{Change, ChangedPath, CollectJob, Collected, Written};
-pub(crate) use keep::{Attended, read_summary};
+pub(crate) use keep::{Attended, KeptDiff, Shown, make_durable, make_scratch, read_answer, read_summary};
 pub use keep::{DIFF, KeepError, SUMMARY, TRANSCRIPT, find_git};
 pub(crate) use reply::read_reply;
 pub use reply::{KeptReply, REPLY};

@@ -71,7 +71,7 @@ impl Attended<'_> {
             files.push((name.to_owned(), path));
         }
         let artifacts = make_durable(folder, files).await?;
-        Ok(Kept { summary, artifacts })
+        Ok(Kept { summary, artifacts, diff: None })
     }
 }
 

@@ -105,6 +105,7 @@ fn judge(seen: &Seen) -> Verdict {
                 | FailureClass::Lost
                 | FailureClass::Engine
                 | FailureClass::Collect
+                | FailureClass::Publish
                 | FailureClass::Budget
                 | FailureClass::Quota
                 | FailureClass::Overloaded

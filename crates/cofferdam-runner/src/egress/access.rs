@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use cofferdam_broker::{Broker, OpenError};
-use cofferdam_core::{AttemptRef, Event, gateway};
+use cofferdam_core::{AllowRule, AttemptRef, Event, gateway};
 use cofferdam_store::Store;
 use tokio::sync::broadcast;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::grant::Granted;
+use super::grant::{Granted, Publishing};
 use super::ledger::StoreLedger;
 use super::process::BrokerProcess;
 
@@ -63,6 +63,28 @@ impl BrokerAccess {
         }
     }
 
+    /// Serves the step that publishes an attempt's changes, instead of its agent, which is gone. When this returns, its
+    /// socket takes connections.
+    pub(crate) async fn open_publishing(
+        &self,
+        store: &Store,
+        publishing: &Publishing,
+    ) -> Result<(), AccessError> {
+        match self {
+            Self::Own { broker, .. } => {
+                let attempt = &publishing.grant.attempt;
+                broker.close(attempt).await;
+                broker.open(publishing.grant.clone()).await?;
+                broker.allow(attempt, listed(store, publishing).await?);
+                Ok(())
+            }
+            Self::Apart(process) => {
+                process.ensure().await;
+                answers(&publishing.grant.folder).await
+            }
+        }
+    }
+
     /// Goes on serving an attempt that was open when a former process of this node died.
     pub(crate) async fn resume(&self) {
         match self {
@@ -101,6 +123,15 @@ impl BrokerAccess {
             Self::Apart(_) => None,
         }
     }
+}
+
+/// Everything that a repository of this run may be at.
+pub(super) async fn listed(
+    store: &Store,
+    publishing: &Publishing,
+) -> Result<Vec<AllowRule>, cofferdam_store::Error> {
+    let added = store.allowances(&publishing.grant.attempt.run).await?;
+    Ok(publishing.listed.iter().cloned().chain(added).collect())
 }
 
 async fn answers(folder: &Path) -> Result<(), AccessError> {

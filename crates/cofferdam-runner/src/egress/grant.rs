@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_broker::{GitGrant, Grant, ModelGrant};
 use cofferdam_core::{
-    AttemptRef, Gateway, LocalUrls, Network, Policy, RepoUrl, RunRequest, SandboxId, Source, gateway,
+    AllowRule, AttemptRef, Gateway, LocalUrls, Network, Policy, RepoUrl, RunRequest, SandboxId, Source,
+    gateway,
 };
 
 use crate::home::Home;
@@ -72,6 +73,44 @@ pub(crate) fn granted(
         repository: git.map(|url| url.to_string()),
     };
     Ok(Some(Granted { grant, folder, gateway }))
+}
+
+/// What the step that publishes an attempt's changes is granted: the run's repository and its one branch, and nothing
+/// else. `None` if nothing is to be published.
+pub(crate) fn publishing(home: &Home, attempt: &AttemptRef, request: &RunRequest) -> Option<Publishing> {
+    let (publish, url) = (request.publish.as_ref()?, repository(&request.source)?);
+    let grant = Grant {
+        attempt: attempt.clone(),
+        folder: publishing_folder(home, attempt),
+        // Not even to what the agent was allowed. Which addresses count as listed is told to the broker apart.
+        proxy: None,
+        forwards: Vec::new(),
+        model: None,
+        git: Some(GitGrant { url, push: Some(publish.branch.as_str().to_owned()) }),
+    };
+    Some(Publishing { grant, listed: request.policy.egress.allow.clone() })
+}
+
+/// The way out of the step that publishes.
+#[derive(Debug, Clone)]
+pub(crate) struct Publishing {
+    /// What the broker is told.
+    pub(crate) grant: Grant,
+    /// What the run's policy lists: a repository may be at an address that is not public only if it is among these.
+    pub(crate) listed: Vec<AllowRule>,
+}
+
+impl Publishing {
+    /// Makes the folder of its socket, which no agent ever sees. From then on a broker in another process serves the step,
+    /// and no longer the agent.
+    pub(crate) fn announce(&self) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(&self.grant.folder)
+    }
+}
+
+/// Where the socket of the step that publishes is. It goes with the workspace.
+pub(crate) fn publishing_folder(home: &Home, attempt: &AttemptRef) -> PathBuf {
+    home.workspaces().join(SandboxId::of(attempt).to_string()).join("publish")
 }
 
 /// Where the sockets of an attempt are. It goes with the workspace.

@@ -7,7 +7,7 @@ mod process;
 mod service;
 
 pub use access::BrokerAccess;
-pub(crate) use grant::{Granted, granted};
+pub(crate) use grant::{Granted, Publishing, granted, publishing};
 
 pub use ledger::StoreLedger;
 pub use process::BrokerProcess;

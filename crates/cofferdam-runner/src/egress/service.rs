@@ -13,7 +13,8 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::grant::{folder, granted};
+use super::access::listed;
+use super::grant::{Publishing, folder, granted, publishing, publishing_folder};
 use crate::home::Home;
 use crate::node::{is_alive, now_ms};
 
@@ -51,6 +52,8 @@ pub enum ServiceError {
 struct Served {
     attempt: AttemptRef,
     allowed: Vec<AllowRule>,
+    /// Set once the agent is gone and its changes are to be published.
+    publishing: Option<Publishing>,
 }
 
 impl BrokerService {
@@ -100,7 +103,8 @@ impl BrokerService {
                     self.refresh(one).await?;
                     continue;
                 }
-                // The runner has made the workspace anew, as a copy, and the sockets went with the first.
+                // The runner has made the workspace anew, as a copy, and the sockets went with the first; or the agent
+                // is gone, and what it was granted goes before anything else is.
                 Some(one) => {
                     self.broker.close(&one.attempt).await;
                     served.remove(&id);
@@ -114,13 +118,36 @@ impl BrokerService {
         Ok(())
     }
 
-    /// Whether the sockets are still where the sandbox looks for them.
+    /// Whether the sockets are still where whoever needs them now looks for them.
     fn is_reachable(&self, one: &Served) -> bool {
-        folder(&self.home, &one.attempt).join(gateway::SOCKET).exists()
+        let publishing = publishing_folder(&self.home, &one.attempt);
+        match &one.publishing {
+            Some(_) => publishing.join(gateway::SOCKET).exists(),
+            None => !publishing.is_dir() && folder(&self.home, &one.attempt).join(gateway::SOCKET).exists(),
+        }
+    }
+
+    /// Serves the step that publishes an attempt's changes. `None` if there is none.
+    async fn open_publishing(&self, attempt: &AttemptRef) -> Result<Option<Served>, ServiceError> {
+        if !publishing_folder(&self.home, attempt).is_dir() {
+            return Ok(None);
+        }
+        let record = self.store.run(&attempt.run).await?;
+        let Some(publishing) = publishing(&self.home, attempt, &record.request) else { return Ok(None) };
+        if let Err(error) = self.broker.open(publishing.grant.clone()).await {
+            tracing::warn!(run.id = %attempt.run, %error, "an attempt's changes cannot be published");
+            return Ok(None);
+        }
+        let mut one = Served { attempt: attempt.clone(), allowed: Vec::new(), publishing: Some(publishing) };
+        self.refresh(&mut one).await?;
+        Ok(Some(one))
     }
 
     /// `None` if the attempt has no way out, or none yet.
     async fn open(&self, attempt: AttemptRef) -> Result<Option<Served>, ServiceError> {
+        if let Some(one) = self.open_publishing(&attempt).await? {
+            return Ok(Some(one));
+        }
         // Made by the runner, once the workspace is there.
         let folder = folder(&self.home, &attempt);
         if !folder.is_dir() {
@@ -142,13 +169,16 @@ impl BrokerService {
             let event = NewEvent::new(now_ms(), EventType::EgressInterrupted, data);
             self.store.record_egress(&attempt, &[event]).await?;
         }
-        let mut one = Served { attempt, allowed: Vec::new() };
+        let mut one = Served { attempt, allowed: Vec::new(), publishing: None };
         self.refresh(&mut one).await?;
         Ok(Some(one))
     }
 
     async fn refresh(&self, one: &mut Served) -> Result<(), ServiceError> {
-        let allowed = self.store.allowances(&one.attempt.run).await?;
+        let allowed = match &one.publishing {
+            Some(publishing) => listed(&self.store, publishing).await?,
+            None => self.store.allowances(&one.attempt.run).await?,
+        };
         if allowed != one.allowed {
             self.broker.allow(&one.attempt, allowed.clone());
             one.allowed = allowed;

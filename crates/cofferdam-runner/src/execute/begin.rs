@@ -242,7 +242,9 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
         let is_cancelled = || *asked.borrow() != Cancel::No;
         let mut progress = workspace::Progress::new(&mut tell, &is_cancelled);
         let (source, policy) = (&request.source, &request.policy);
-        workspace::prepare(&home, &id, source, policy, layering, credential.as_ref(), &mut progress)
+        let branch = request.publish.as_ref().map(|publish| &publish.branch);
+        let remote = workspace::Remote { credential: credential.as_ref(), branch };
+        workspace::prepare(&home, &id, source, policy, layering, remote, &mut progress)
     });
     let prepared = loop {
         tokio::select! {

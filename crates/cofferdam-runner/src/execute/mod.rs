@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::attached::{Cancel, Progress, Stage};
 use crate::node::{Node, now_ms};
+use crate::publish::Published;
 use crate::redaction::AllowedValues;
 use crate::{artifacts, dead_letters, redaction, workspace};
 use begin::begin;
@@ -128,10 +129,20 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
     let (exit, kept) = tokio::join!(begun.sandbox.wait(), kept);
     let outcome = conclude_with(attempt.node, &attempt.claimed, &ended, &exit?, timeout_ms).await?;
     match kept {
-        Ok(kept) => {
+        Ok(mut kept) => {
             failpoint("runner.artifacts");
+            let diff = kept.diff.take();
             *left = kept.left(now_ms());
-            Ok(outcome)
+            match (attempt.claimed.request.publish.clone(), diff, outcome) {
+                (Some(asked), Some(diff), Outcome::Succeeded) => {
+                    attempt.stage(Stage::Publishing);
+                    let (node, claimed) = (attempt.node, &attempt.claimed);
+                    let published =
+                        Published { node, claimed, backend: &*backend, handover: &begun.handover };
+                    Ok(published.publish(&asked, &diff, left).await)
+                }
+                (_, _, outcome) => Ok(outcome),
+            }
         }
         // What the agent did is not in doubt, and only a success claims that its diff is there.
         Err(error) if outcome == Outcome::Succeeded => {
@@ -288,7 +299,8 @@ impl Attempt<'_> {
             | Stage::InLine
             | Stage::Sealing
             | Stage::Running
-            | Stage::Collecting) => stage,
+            | Stage::Collecting
+            | Stage::Publishing) => stage,
         }));
     }
 

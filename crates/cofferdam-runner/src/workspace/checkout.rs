@@ -5,33 +5,42 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use cofferdam_broker::GitCredential;
 use cofferdam_core::RepoUrl;
 use cofferdam_sandbox::remove_tree;
 use sha2::{Digest, Sha256};
 
 use super::mirror::Mirror;
 use super::refs::{Resolved, resolve};
-use super::{Error, Progress};
+use super::{CheckedOut, Error, Progress, Remote};
 use crate::Home;
 use crate::pristine_git;
+use crate::raw_path::RawPath;
 
-/// The checkout of a branch, tag or commit; the default branch without one. It is made once and then only
-/// read. The mirror's lock is held meanwhile, so two attempts never make the same one.
+/// The checkout of a branch, tag or commit; without one of the remote's branch, if it is there, or of the default branch.
+/// It is made once and then only read. The mirror's lock is held meanwhile, so two attempts never make the same one.
 pub(super) fn checkout(
     home: &Home,
     url: &RepoUrl,
     reference: Option<&str>,
-    credential: Option<&GitCredential>,
+    remote: Remote<'_>,
     progress: &mut Progress<'_>,
-) -> Result<PathBuf, Error> {
-    let mirror = Mirror::fetch(home, url, reference, credential, progress)?;
-    let resolved = resolve(&mirror, url.as_str(), reference)?;
+) -> Result<(PathBuf, CheckedOut), Error> {
+    let mirror = Mirror::fetch(home, url, reference, remote.credential, progress)?;
+    let preferred = remote.branch.filter(|_| reference.is_none()).and_then(|branch| {
+        let commit = mirror.commit(&branch.reference())?;
+        Some(Resolved { commit, branch: Some(branch.as_str().to_owned()) })
+    });
+    let resolved = match preferred {
+        Some(resolved) => resolved,
+        None => resolve(&mirror, url.as_str(), reference)?,
+    };
+    let from =
+        CheckedOut { commit: resolved.commit.clone(), objects: RawPath(mirror.path().join("objects")) };
     let folder = home.checkouts().join(&mirror.key);
     fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, error))?;
     let path = folder.join(name_of(&resolved));
     if path.exists() {
-        return Ok(path);
+        return Ok((path, from));
     }
     progress.tell(format!("checking out {}", &resolved.commit[..12.min(resolved.commit.len())]));
     let partial = path.with_extension("partial");
@@ -39,7 +48,7 @@ pub(super) fn checkout(
         .and_then(|()| make(&mirror, url, &resolved, &partial))
         .and_then(|()| fs::rename(&partial, &path));
     match made {
-        Ok(()) => Ok(path),
+        Ok(()) => Ok((path, from)),
         Err(error) => {
             let full = error.to_string().contains("No space left on device");
             let _ = remove_tree(&partial);

@@ -8,7 +8,7 @@ use cofferdam_core::{SandboxId, inside};
 use cofferdam_sandbox::Workspace;
 use serde::{Deserialize, Serialize};
 
-use super::{Base, Error, Prepared};
+use super::{Base, CheckedOut, Error, Prepared};
 use crate::Home;
 use crate::raw_path::RawPath;
 
@@ -31,6 +31,9 @@ pub struct Handover {
     /// The folder of the caller's that the agent works in, if it works in one.
     #[serde(default)]
     pub direct: Option<RawPath>,
+    /// The commit that the workspace was made from, if it was fetched.
+    #[serde(default)]
+    pub checked_out: Option<CheckedOut>,
 }
 
 fn usual_target() -> RawPath {
@@ -51,6 +54,7 @@ impl Handover {
             companions: companions.collect(),
             warnings: prepared.warnings.clone(),
             target: RawPath(prepared.target.clone()),
+            checked_out: prepared.checked_out.clone(),
             direct: match &prepared.workspace {
                 Workspace::Direct { path, .. } => Some(RawPath(path.clone())),
                 Workspace::Overlay { .. } | Workspace::Folder { .. } => None,

@@ -34,8 +34,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use cofferdam_broker::GitCredential;
-use cofferdam_core::{Policy, SandboxId, Source, inside};
+use cofferdam_core::{BranchName, Policy, SandboxId, Source, inside};
 use cofferdam_sandbox::{Companion, Workspace};
+use serde::{Deserialize, Serialize};
 
 use crate::Home;
 use crate::raw_path::RawPath;
@@ -74,6 +75,8 @@ pub struct Prepared {
     pub warnings: Vec<String>,
     /// What the diff is taken against.
     pub base: Base,
+    /// The commit that it was made from, if it was fetched.
+    pub checked_out: Option<CheckedOut>,
 }
 
 impl Prepared {
@@ -88,6 +91,7 @@ impl Prepared {
             stripped: Vec::new(),
             warnings: Vec::new(),
             base,
+            checked_out: None,
         }
     }
 }
@@ -114,7 +118,25 @@ pub enum Layering {
     Direct,
 }
 
-/// Prepares the workspace of a sandbox; `credential` opens a git address, if its host asks. Left-overs of an earlier try for the same sandbox are removed.
+/// What is known of a git address besides the address.
+#[derive(Clone, Copy, Default)]
+pub struct Remote<'a> {
+    /// What opens it, if its host asks.
+    pub credential: Option<&'a GitCredential>,
+    /// The branch to work on if it is there, where the source names no other.
+    pub branch: Option<&'a BranchName>,
+}
+
+/// The commit that a workspace was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedOut {
+    /// Its name.
+    pub commit: String,
+    /// The folder of objects that has it with its whole history.
+    pub objects: RawPath,
+}
+
+/// Prepares the workspace of a sandbox. Left-overs of an earlier try for the same sandbox are removed.
 ///
 /// # Errors
 /// [`Error`]; nothing is left behind then.
@@ -124,7 +146,7 @@ pub fn prepare(
     source: &Source,
     policy: &Policy,
     layering: Layering,
-    credential: Option<&GitCredential>,
+    remote: Remote<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Prepared, Error> {
     remove(home, id)?;
@@ -136,10 +158,11 @@ pub fn prepare(
         Source::Local { path } => local::prepare_local(home, &own, path, policy, layering, progress)
             .map(|prepared| Prepared { target: target::of(policy, path), ..prepared }),
         Source::Git { url, reference } => {
-            checkout::checkout(home, url, reference.as_deref(), credential, progress)
-                .and_then(|root| local::prepare_local(home, &own, &root, policy, layering, progress))
+            checkout::checkout(home, url, reference.as_deref(), remote, progress).and_then(|(root, from)| {
+                let prepared = local::prepare_local(home, &own, &root, policy, layering, progress)?;
                 // Nothing was ever built at the checkout's path, so nothing can refer to it.
-                .map(|prepared| Prepared { alias: None, ..prepared })
+                Ok(Prepared { alias: None, checked_out: Some(from), ..prepared })
+            })
         }
     };
     let prepared = prepared.and_then(|prepared| Handover::of(&prepared).store(&own).map(|()| prepared));

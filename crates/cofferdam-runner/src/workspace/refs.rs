@@ -78,7 +78,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 impl Mirror {
     /// The commit that a full name leads to.
-    fn commit(&self, name: &str) -> Option<String> {
+    pub(super) fn commit(&self, name: &str) -> Option<String> {
         let peeled = format!("{name}^{{commit}}");
         let printed = self.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled])?;
         Some(printed.trim().to_owned())

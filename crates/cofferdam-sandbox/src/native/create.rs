@@ -13,6 +13,7 @@ use super::{Holder, Options, holder, ids, limits_of, may_be_best_effort, refusal
 use crate::backend::{Attachment, Cover, CreateError, Layers, SandboxSpec, Workspace};
 use crate::container::check_owner;
 use crate::folder::{Folder, Record};
+use crate::handed_over;
 use crate::shim::{Inner, ShimPlan};
 use crate::shim_sandbox::ShimSandbox;
 use crate::start::{discard, failed, start};
@@ -152,6 +153,7 @@ impl Places {
                 if let Some(range) = range {
                     give(path, range.host(inside::UID))?;
                 }
+                handed_over::record(folder, path)?;
                 Layers::Folder { path: path.clone() }
             }
             Workspace::Direct { path, .. } => Layers::Folder { path: path.clone() },

@@ -122,7 +122,7 @@ fn entry(folder: &ToolFolder, agent: Option<Owner>) -> io::Result<Entry> {
     let (access, owner) = match folder.access {
         ToolAccess::ReadCaller => (Access::ReadOnly, Some(owner_of(&source)?)),
         ToolAccess::ReadAgent => (Access::ReadOnly, agent),
-        ToolAccess::ReadOwn => (Access::ReadOnly, None),
+        ToolAccess::ReadOwn | ToolAccess::Connect => (Access::ReadOnly, None),
         ToolAccess::Write => (Access::ReadWrite, None),
     };
     Ok(Entry::Bind { source, target, access, owner })

@@ -1,6 +1,6 @@
 //! Hands an attempt that is under way to a new owner. No new attempt is counted.
 
-use cofferdam_core::{EventType, NewEvent, NodeId, RunId, RunState, Transition};
+use cofferdam_core::{EventType, NewEvent, NodeId, RunId, RunState};
 use serde_json::json;
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
@@ -11,6 +11,7 @@ use super::{Sqlite, begin, int};
 use crate::claim_rules::Owner;
 use crate::error::Error;
 use crate::failpoint::failpoint;
+use crate::fence::adopted_state;
 use crate::lease::Claimed;
 
 impl Sqlite {
@@ -73,10 +74,6 @@ impl Sqlite {
         failpoint("store.adopt_for_recovery");
         Ok(Some(claimed))
     }
-}
-
-fn adopted_state() -> RunState {
-    RunState::Running.after(&Transition::Adopt).expect("a running run can be adopted")
 }
 
 async fn record(

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use cofferdam_core::{Event, EventType, NewEvent, RunId, RunState};
+use cofferdam_core::{Event, NewEvent, RunId};
 use sqlx::{QueryBuilder, SqliteConnection};
 
-use super::fence::{stale, state_under};
+use super::fence::held;
 use super::{Sqlite, begin, int, to_json, uint};
 use crate::error::Error;
 use crate::failpoint::failpoint;
@@ -21,7 +21,7 @@ impl Sqlite {
         }
         let mut writer = self.writer().await;
         let mut transaction = begin(&mut writer).await?;
-        require_open_to(&mut transaction, lease, events).await?;
+        held(&mut transaction, lease).await?.require_open_to(lease, events)?;
         let stored = append_new(&mut transaction, lease, events).await?;
         if stored.is_empty() {
             return Ok(stored);
@@ -30,26 +30,6 @@ impl Sqlite {
         failpoint("store.append");
         Ok(stored)
     }
-}
-
-/// Once an attempt is over, its owner may still say what became of the sandbox, and nothing else.
-async fn require_open_to(
-    transaction: &mut SqliteConnection,
-    lease: &Lease,
-    events: &[NewEvent],
-) -> Result<(), Error> {
-    let state = state_under(transaction, lease).await?;
-    if state == RunState::Running || events.iter().all(|event| is_about_the_sandbox(event.event_type)) {
-        return Ok(());
-    }
-    match state {
-        RunState::Queued => Err(stale(lease)),
-        state => Err(Error::AlreadyFinal { run: lease.attempt().run.clone(), state }),
-    }
-}
-
-fn is_about_the_sandbox(event_type: EventType) -> bool {
-    event_type.as_str().starts_with("sandbox.")
 }
 
 /// Adds those events of the lease's attempt that are not there yet.

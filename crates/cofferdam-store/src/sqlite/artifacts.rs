@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
 use crate::record::{Artifact, NewArtifact};
+use crate::stored::without_nul;
 
 impl Sqlite {
     pub(crate) async fn record_seal(
@@ -71,7 +72,7 @@ pub(super) async fn keep(
         )
         .bind(lease.attempt().run.as_str())
         .bind(lease.attempt().number)
-        .bind(name)
+        .bind(without_nul(name))
         .bind(path.as_os_str().as_bytes())
         .bind(int(*bytes))
         .bind(sha256)

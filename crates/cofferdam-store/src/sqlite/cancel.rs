@@ -6,10 +6,11 @@ use sqlx::SqliteConnection;
 
 use super::append::number_and_insert;
 use super::fence::state_of;
-use super::finish::{Ending, end_run, next};
+use super::finish::{Ending, end_run};
 use super::{Sqlite, begin, int};
 use crate::error::Error;
 use crate::failpoint::failpoint;
+use crate::fence::next;
 use crate::record::CancelAnswer;
 
 impl Sqlite {

@@ -1,6 +1,6 @@
 //! Gives a queued run to a node: a new attempt.
 
-use cofferdam_core::{AttemptRef, EventType, NewEvent, NodeId, RunId, RunRequest, RunState, Transition};
+use cofferdam_core::{AttemptRef, EventType, NewEvent, NodeId, RunId, RunRequest, RunState};
 use serde_json::json;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
@@ -11,8 +11,8 @@ use super::{Sqlite, begin, from_json, int, to_json, uint};
 use crate::claim_rules::{ClaimRules, Owner};
 use crate::error::Error;
 use crate::failpoint::failpoint;
+use crate::fence::claimed_state;
 use crate::lease::{Claimed, Lease};
-use crate::record::Slots;
 
 /// Whether the run `next` comes after another: it waits for every earlier message to the same agent, in the order in
 /// which they were accepted, and for whoever works right now in the folder that it would work in, or above or below.
@@ -142,22 +142,11 @@ async fn first_claimable(
     .bind(only.map(RunId::as_str))
     .bind(names(rules.roles.is_empty(), to_json(&rules.roles)))
     .bind(names(rules.modes.is_empty(), to_json(&rules.modes)))
-    .bind(most(rules.per_project))
-    .bind(most(rules.per_agent))
+    .bind(int(rules.per_project.most()))
+    .bind(int(rules.per_agent.most()))
     .bind(to_json(&rules.agents))
     .fetch_optional(transaction)
     .await?)
-}
-
-fn most(slots: Slots) -> i64 {
-    match slots {
-        Slots::Unlimited => i64::MAX,
-        Slots::AtMost(most) => most.get().into(),
-    }
-}
-
-fn claimed_state() -> RunState {
-    RunState::Queued.after(&Transition::Claim).expect("a queued run can be claimed")
 }
 
 async fn start_attempt(

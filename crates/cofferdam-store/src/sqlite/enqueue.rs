@@ -1,9 +1,6 @@
 //! Accepts a run.
 
-use cofferdam_core::{
-    AgentName, EventType, Lane, NewEvent, PlaceId, ProjectId, RunId, RunRequest, RunState, Source,
-    WorkspaceKind,
-};
+use cofferdam_core::{AgentName, EventType, Lane, NewEvent, PlaceId, ProjectId, RunId, RunRequest, RunState};
 use serde_json::json;
 use sqlx::{Row, SqliteConnection};
 
@@ -12,6 +9,8 @@ use super::{Sqlite, begin, from_json, int, to_json};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::record::Enqueued;
+use crate::repeated::Earlier;
+use crate::stored::direct_path;
 
 impl Sqlite {
     pub(crate) async fn enqueue(
@@ -22,10 +21,8 @@ impl Sqlite {
     ) -> Result<Enqueued, Error> {
         let mut writer = self.writer().await;
         let mut transaction = begin(&mut writer).await?;
-        if let Some(key) = idempotency_key
-            && let Some(run) = run_of_key(&mut transaction, key, request).await?
-        {
-            return Ok(Enqueued { run, created: false });
+        if let Some(first) = earlier(&mut transaction, request, idempotency_key).await? {
+            return Ok(Enqueued { run: first.answers(request, idempotency_key)?, created: false });
         }
         sqlx::query(
             "INSERT INTO runs (id, request, idempotency_key, state, claimable_by, not_before_ms, \
@@ -61,32 +58,23 @@ impl Sqlite {
     }
 }
 
-/// The folder that a run works in itself. With a slash at its end, a folder above or below is a beginning of it.
-pub(crate) fn direct_path(request: &RunRequest) -> Option<String> {
-    match (&request.source, request.workspace) {
-        (Source::Local { path }, WorkspaceKind::Direct) => Some(format!("{}/", path.to_string_lossy())),
-        (Source::Local { .. }, WorkspaceKind::Overlay) | (Source::Empty | Source::Git { .. }, _) => None,
-    }
-}
-
-/// The run that this key has made, if it was for the same request.
-///
-/// The requests themselves are compared and not a hash of their text, so that a request that an older
-/// program wrote still equals the same request of today's.
-async fn run_of_key(
+/// The run that was accepted before under this key, or this id.
+async fn earlier(
     transaction: &mut SqliteConnection,
-    key: &str,
     request: &RunRequest,
-) -> Result<Option<RunId>, Error> {
-    let row = sqlx::query("SELECT id, request FROM runs WHERE idempotency_key = ?")
-        .bind(key)
-        .fetch_optional(transaction)
-        .await?;
+    key: Option<&str>,
+) -> Result<Option<Earlier>, Error> {
+    let row = sqlx::query(
+        "SELECT id, request, idempotency_key FROM runs WHERE idempotency_key = ?2 OR id = ?1 \
+         ORDER BY idempotency_key IS ?2 DESC LIMIT 1",
+    )
+    .bind(request.id.as_str())
+    .bind(key)
+    .fetch_optional(transaction)
+    .await?;
     let Some(row) = row else { return Ok(None) };
-    let first: RunRequest = from_json(row.try_get("id")?, "request", row.try_get("request")?)?;
-    if first == (RunRequest { id: first.id.clone(), ..request.clone() }) {
-        Ok(Some(first.id))
-    } else {
-        Err(Error::IdempotencyMismatch { key: key.to_owned(), run: first.id })
-    }
+    Ok(Some(Earlier {
+        request: from_json(row.try_get("id")?, "request", row.try_get("request")?)?,
+        key: row.try_get("idempotency_key")?,
+    }))
 }

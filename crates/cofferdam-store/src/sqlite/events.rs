@@ -41,7 +41,7 @@ impl Sqlite {
     }
 }
 
-fn read_event(run: &RunId, row: &SqliteRow) -> Result<Event, Error> {
+pub(super) fn read_event(run: &RunId, row: &SqliteRow) -> Result<Event, Error> {
     let unreadable = || Error::Unreadable { run: run.to_string(), what: "event type" };
     Ok(Event {
         seq: uint(row.try_get("seq")?),

@@ -6,12 +6,14 @@ use sqlx::SqliteConnection;
 
 use super::append::{append_new, number_and_insert};
 use super::artifacts::keep;
-use super::fence::require_running;
+use super::events::read_event;
+use super::fence::held;
 use super::letters::keep_letter;
 use super::messages::refuse_pending;
-use super::{Sqlite, begin, int, to_json};
+use super::{Sqlite, begin, from_json, int, to_json};
 use crate::error::Error;
 use crate::failpoint::failpoint;
+use crate::fence::{finished, next};
 use crate::lease::Lease;
 use crate::record::{AfterAttempt, Left};
 
@@ -26,8 +28,11 @@ impl Sqlite {
         let run = &lease.attempt().run;
         let mut writer = self.writer().await;
         let mut transaction = begin(&mut writer).await?;
-        let state =
-            next(run, require_running(&mut transaction, lease).await?, &Transition::Finish(outcome.clone()))?;
+        let held = held(&mut transaction, lease).await?;
+        if held.state_under(lease)?.is_final() && ended_so(&mut transaction, lease, outcome, now_ms).await? {
+            return told_at_the_end(&mut transaction, lease, held.state, now_ms).await;
+        }
+        let state = next(run, held.require_running(lease)?, &Transition::Finish(outcome.clone()))?;
         let mut stored = append_new(&mut transaction, lease, &left.events).await?;
         keep(&mut transaction, lease, &left.artifacts).await?;
         end_attempt(&mut transaction, lease, outcome, now_ms).await?;
@@ -49,8 +54,14 @@ impl Sqlite {
     ) -> Result<AfterAttempt, Error> {
         let mut writer = self.writer().await;
         let mut transaction = begin(&mut writer).await?;
-        let running = require_running(&mut transaction, lease).await?;
-        let queued = next(&lease.attempt().run, running, &Transition::Retry)?;
+        let held = held(&mut transaction, lease).await?;
+        if held.state_under(lease)? != RunState::Running
+            && ended_so(&mut transaction, lease, outcome, now_ms).await?
+            && (held.state == RunState::Cancelled || is_due(&mut transaction, lease, not_before_ms).await?)
+        {
+            return told_at_the_end(&mut transaction, lease, held.state, now_ms).await;
+        }
+        let queued = next(&lease.attempt().run, held.require_running(lease)?, &Transition::Retry)?;
         let mut stored = append_new(&mut transaction, lease, &left.events).await?;
         keep(&mut transaction, lease, &left.artifacts).await?;
         end_attempt(&mut transaction, lease, outcome, now_ms).await?;
@@ -112,9 +123,53 @@ async fn cancel_instead(
     Ok(AfterAttempt { state, events: end_run(transaction, ending).await? })
 }
 
-/// The state machine's answer; a run that cannot go there is final.
-pub(super) fn next(run: &RunId, state: RunState, transition: &Transition) -> Result<RunState, Error> {
-    state.after(transition).map_err(|_| Error::AlreadyFinal { run: run.clone(), state })
+/// Whether the lease's attempt has ended in just this way: its owner asks again, since it never heard the answer.
+async fn ended_so(
+    transaction: &mut SqliteConnection,
+    lease: &Lease,
+    outcome: &Outcome,
+    now_ms: u64,
+) -> Result<bool, Error> {
+    let ended: Option<String> =
+        sqlx::query_scalar("SELECT outcome FROM attempts WHERE run = ? AND number = ? AND ended_at = ?")
+            .bind(lease.attempt().run.as_str())
+            .bind(lease.attempt().number)
+            .bind(int(now_ms))
+            .fetch_optional(transaction)
+            .await?;
+    let ended = ended.map(|text| from_json::<Outcome>(lease.attempt().run.as_str(), "outcome", &text));
+    Ok(ended.transpose()?.as_ref() == Some(outcome))
+}
+
+async fn is_due(
+    transaction: &mut SqliteConnection,
+    lease: &Lease,
+    not_before_ms: u64,
+) -> Result<bool, Error> {
+    Ok(sqlx::query_scalar("SELECT not_before_ms = ? FROM runs WHERE id = ?")
+        .bind(int(not_before_ms))
+        .bind(lease.attempt().run.as_str())
+        .fetch_one(transaction)
+        .await?)
+}
+
+async fn told_at_the_end(
+    transaction: &mut SqliteConnection,
+    lease: &Lease,
+    state: RunState,
+    now_ms: u64,
+) -> Result<AfterAttempt, Error> {
+    let rows = sqlx::query(
+        "SELECT seq, at, type, attempt, data FROM events WHERE run = ? AND attempt = ? AND at >= ? \
+         AND substr(type, 1, 8) <> 'sandbox.' ORDER BY seq",
+    )
+    .bind(lease.attempt().run.as_str())
+    .bind(lease.attempt().number)
+    .bind(int(now_ms))
+    .fetch_all(transaction)
+    .await?;
+    let events = rows.iter().map(|row| read_event(&lease.attempt().run, row)).collect::<Result<_, _>>()?;
+    Ok(AfterAttempt { state, events })
 }
 
 async fn end_attempt(
@@ -150,8 +205,7 @@ pub(super) struct Ending<'a> {
     pub(super) now_ms: u64,
 }
 
-/// Gives the run its final state. `run.finished` is the last of its events, so that a reader who has seen
-/// it has seen all but what became of the sandbox.
+/// Gives the run its final state.
 pub(super) async fn end_run(
     transaction: &mut SqliteConnection,
     ending: Ending<'_>,
@@ -178,7 +232,6 @@ pub(super) async fn end_run(
         let data = json!({ "error_class": letter.error_class });
         events.push(NewEvent::new(now_ms, EventType::RunDeadLettered, data));
     }
-    let data = json!({ "state": state, "outcome": outcome });
-    events.push(NewEvent::new(now_ms, EventType::RunFinished, data));
+    events.push(finished(state, outcome, now_ms));
     number_and_insert(transaction, run, attempt, &events).await
 }

@@ -13,8 +13,6 @@ use crate::failpoint::failpoint;
 use crate::lease::Lease;
 use crate::message::{Message, MessageId, MessageRecord, Receipt, ReceiptState};
 
-const RUN_ENDED: &str = "run_ended";
-
 impl Sqlite {
     pub(crate) async fn add_message(
         &self,
@@ -124,7 +122,7 @@ pub(super) async fn refuse_pending(
             .bind(run.as_str())
             .fetch_all(&mut *transaction)
             .await?;
-    let receipt = Receipt::Refused { reason: RUN_ENDED.to_owned() };
+    let receipt = Receipt::run_ended();
     let mut events = Vec::with_capacity(waiting.len());
     for id in waiting {
         events.push(settle(transaction, MessageId(id), &receipt, now_ms).await?);
@@ -148,19 +146,7 @@ async fn settle(
     receipt: &Receipt,
     now_ms: u64,
 ) -> Result<NewEvent, Error> {
-    let (state, reason, event) = match receipt {
-        Receipt::Delivered { taken_as } => {
-            let mut data = json!({ "id": id });
-            if let Some(taken_as) = taken_as {
-                data["as"] = json!(taken_as);
-            }
-            ("delivered", None, NewEvent::new(now_ms, EventType::MessageDelivered, data))
-        }
-        Receipt::Refused { reason } => {
-            let data = json!({ "id": id, "reason": reason });
-            ("refused", Some(reason), NewEvent::new(now_ms, EventType::MessageRefused, data))
-        }
-    };
+    let (state, reason) = receipt.stored();
     sqlx::query("UPDATE messages SET state = ?, reason = ?, settled_at = ? WHERE id = ?")
         .bind(state)
         .bind(reason)
@@ -168,5 +154,5 @@ async fn settle(
         .bind(id.0)
         .execute(transaction)
         .await?;
-    Ok(event)
+    Ok(receipt.event(id, now_ms))
 }

@@ -36,6 +36,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection, SqlitePool};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use crate::error::Error;
+use crate::stored::{from_json, int, parse, parse_state, to_json, uint};
 
 /// The record in one SQLite file. Cloning gives another handle to the same connections.
 #[derive(Debug, Clone)]
@@ -72,6 +73,11 @@ impl Sqlite {
         &self.shared.wake_folder
     }
 
+    pub(crate) async fn ping(&self) -> Result<(), Error> {
+        sqlx::query("SELECT 1").execute(self.readers()).await?;
+        Ok(())
+    }
+
     fn readers(&self) -> &SqlitePool {
         &self.shared.readers
     }
@@ -80,33 +86,4 @@ impl Sqlite {
 /// A transaction that holds the write lock from its beginning. Dropping it undoes it.
 async fn begin(writer: &mut SqliteConnection) -> Result<Transaction<'_>, Error> {
     Ok(writer.begin_with("BEGIN IMMEDIATE").await?)
-}
-
-/// SQLite's integers are signed; no time or count of ours comes near their end.
-fn int(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-fn uint(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
-}
-
-/// Reads a stored JSON value.
-fn from_json<T: serde::de::DeserializeOwned>(run: &str, what: &'static str, text: &str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|_| Error::Unreadable { run: run.to_owned(), what })
-}
-
-/// Reads a stored id or name.
-fn parse<T: std::str::FromStr>(run: &str, what: &'static str, text: &str) -> Result<T, Error> {
-    text.parse().map_err(|_| Error::Unreadable { run: run.to_owned(), what })
-}
-
-/// Writes a value of ours as JSON.
-fn to_json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("our own types have string keys and no failing serializer")
-}
-
-fn parse_state(run: &str, text: &str) -> Result<cofferdam_core::RunState, Error> {
-    cofferdam_core::RunState::parse(text)
-        .ok_or_else(|| Error::Unreadable { run: run.to_owned(), what: "state" })
 }

@@ -9,12 +9,7 @@ use sqlx::SqliteConnection;
 use super::{Sqlite, int};
 use crate::error::Error;
 use crate::record::Slots;
-
-/// How long a queued run keeps its place in the line after somebody last tried to claim it. One whose process was
-/// stopped, or that no dispatcher asks for, must not hold up the others.
-const KEEPS_PLACE_MS: u64 = 10_000;
-/// How often the place is renewed: each time is a write to the disk.
-const RENEW_PLACE_MS: u64 = 2_000;
+use crate::slot_times::{KEEPS_PLACE_MS, RENEW_PLACE_MS};
 
 /// After its lease has expired a detached sandbox may go on, but not beyond its own wall clock.
 const TAKEN: &str = "SELECT count(*) FROM runs WHERE state = ?1 \

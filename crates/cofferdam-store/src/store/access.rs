@@ -6,6 +6,7 @@ use super::Store;
 use crate::audit::{Audit, NewAudit};
 use crate::error::Error;
 use crate::key::{KeyRecord, NewKey};
+use crate::stored::{require_text, without_nul};
 
 impl Store {
     /// Keeps a new key.
@@ -13,8 +14,10 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn create_key(&self, key: &NewKey, now_ms: u64) -> Result<(), Error> {
+        require_text("name of the key", &key.name)?;
         match self {
             Self::Sqlite(store) => store.create_key(key, now_ms).await,
+            Self::Postgres(store) => store.create_key(key, now_ms).await,
         }
     }
 
@@ -25,6 +28,7 @@ impl Store {
     pub async fn key_of(&self, sha256: &str) -> Result<Option<KeyRecord>, Error> {
         match self {
             Self::Sqlite(store) => store.key_of(sha256).await,
+            Self::Postgres(store) => store.key_of(sha256).await,
         }
     }
 
@@ -35,6 +39,7 @@ impl Store {
     pub async fn keys(&self) -> Result<Vec<KeyRecord>, Error> {
         match self {
             Self::Sqlite(store) => store.keys().await,
+            Self::Postgres(store) => store.keys().await,
         }
     }
 
@@ -45,6 +50,7 @@ impl Store {
     pub async fn revoke_key(&self, id: &KeyId, now_ms: u64) -> Result<bool, Error> {
         match self {
             Self::Sqlite(store) => store.revoke_key(id, now_ms).await,
+            Self::Postgres(store) => store.revoke_key(id, now_ms).await,
         }
     }
 
@@ -55,6 +61,7 @@ impl Store {
     pub async fn use_key(&self, id: &KeyId, now_ms: u64) -> Result<(), Error> {
         match self {
             Self::Sqlite(store) => store.use_key(id, now_ms).await,
+            Self::Postgres(store) => store.use_key(id, now_ms).await,
         }
     }
 
@@ -63,8 +70,15 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn record_audit(&self, change: &NewAudit) -> Result<(), Error> {
+        let change = &NewAudit {
+            actor: without_nul(&change.actor).into_owned(),
+            action: without_nul(&change.action).into_owned(),
+            subject: without_nul(&change.subject).into_owned(),
+            ..change.clone()
+        };
         match self {
             Self::Sqlite(store) => store.record_audit(change).await,
+            Self::Postgres(store) => store.record_audit(change).await,
         }
     }
 
@@ -75,6 +89,7 @@ impl Store {
     pub async fn audit_before(&self, seq: u64, newest: u32) -> Result<Vec<Audit>, Error> {
         match self {
             Self::Sqlite(store) => store.audit_before(seq, newest).await,
+            Self::Postgres(store) => store.audit_before(seq, newest).await,
         }
     }
 }

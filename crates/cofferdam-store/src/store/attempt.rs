@@ -23,6 +23,7 @@ impl Store {
     ) -> Result<Option<Claimed>, Error> {
         match self {
             Self::Sqlite(store) => store.adopt(node, run, now_ms, lease_ms).await,
+            Self::Postgres(store) => store.adopt(node, run, now_ms, lease_ms).await,
         }
     }
 
@@ -43,6 +44,9 @@ impl Store {
             Self::Sqlite(store) => {
                 store.adopt_for_recovery(run, expected_token, new_owner, now_ms, lease_ms).await
             }
+            Self::Postgres(store) => {
+                store.adopt_for_recovery(run, expected_token, new_owner, now_ms, lease_ms).await
+            }
         }
     }
 
@@ -53,6 +57,7 @@ impl Store {
     pub async fn renew(&self, lease: &Lease, now_ms: u64, lease_ms: u64) -> Result<(), Error> {
         match self {
             Self::Sqlite(store) => store.renew(lease, now_ms, lease_ms).await,
+            Self::Postgres(store) => store.renew(lease, now_ms, lease_ms).await,
         }
     }
 
@@ -63,6 +68,7 @@ impl Store {
     pub async fn live_runs(&self) -> Result<Vec<LiveRun>, Error> {
         match self {
             Self::Sqlite(store) => store.live_runs().await,
+            Self::Postgres(store) => store.live_runs().await,
         }
     }
 
@@ -74,10 +80,12 @@ impl Store {
     pub async fn expired(&self, now_ms: u64) -> Result<Vec<LiveRun>, Error> {
         match self {
             Self::Sqlite(store) => store.expired(now_ms).await,
+            Self::Postgres(store) => store.expired(now_ms).await,
         }
     }
 
-    /// Ends the attempt and queues the run again, or cancels it if somebody has asked for its end meanwhile.
+    /// Ends the attempt and queues the run again, or cancels it if somebody has asked for its end meanwhile. Asked again
+    /// with the same words, by an owner that did not hear the answer, it says the same and changes nothing.
     ///
     /// # Errors
     /// [`Error::StaleLease`] or [`Error::AlreadyFinal`].
@@ -91,11 +99,13 @@ impl Store {
     ) -> Result<AfterAttempt, Error> {
         match self {
             Self::Sqlite(store) => store.schedule_retry(lease, outcome, not_before_ms, left, now_ms).await,
+            Self::Postgres(store) => store.schedule_retry(lease, outcome, not_before_ms, left, now_ms).await,
         }
     }
 
     /// Ends the attempt and gives the run its final state, together with what the attempt leaves. Messages
-    /// that still wait are refused. With a letter among what it leaves, the run is a dead letter.
+    /// that still wait are refused. With a letter among what it leaves, the run is a dead letter. Asked again with the
+    /// same words, by an owner that did not hear the answer, it says the same and changes nothing.
     ///
     /// # Errors
     /// [`Error::StaleLease`] or [`Error::AlreadyFinal`].
@@ -108,6 +118,7 @@ impl Store {
     ) -> Result<AfterAttempt, Error> {
         match self {
             Self::Sqlite(store) => store.finish(lease, outcome, left, now_ms).await,
+            Self::Postgres(store) => store.finish(lease, outcome, left, now_ms).await,
         }
     }
 }

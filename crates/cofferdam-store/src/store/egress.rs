@@ -4,6 +4,7 @@ use cofferdam_core::{AllowRule, AttemptRef, Event, ModelTrouble, NewEvent, RunId
 
 use super::Store;
 use crate::error::Error;
+use crate::stored::without_nul;
 
 impl Store {
     /// Adds what the broker saw to the attempt's run. Events of an attempt that is over are dropped.
@@ -17,6 +18,7 @@ impl Store {
     ) -> Result<Vec<Event>, Error> {
         match self {
             Self::Sqlite(store) => store.record_egress(attempt, events).await,
+            Self::Postgres(store) => store.record_egress(attempt, events).await,
         }
     }
 
@@ -31,8 +33,11 @@ impl Store {
         reserved: &Spent,
         now_ms: u64,
     ) -> Result<i64, Error> {
+        // The agent writes the model's name.
+        let model = &without_nul(model);
         match self {
             Self::Sqlite(store) => store.begin_call(attempt, model, reserved, now_ms).await,
+            Self::Postgres(store) => store.begin_call(attempt, model, reserved, now_ms).await,
         }
     }
 
@@ -51,6 +56,7 @@ impl Store {
     ) -> Result<Vec<Event>, Error> {
         match self {
             Self::Sqlite(store) => store.end_call(attempt, id, spent, trouble, events, now_ms).await,
+            Self::Postgres(store) => store.end_call(attempt, id, spent, trouble, events, now_ms).await,
         }
     }
 
@@ -61,6 +67,7 @@ impl Store {
     pub async fn spent(&self, run: &RunId) -> Result<Spent, Error> {
         match self {
             Self::Sqlite(store) => store.spent(run).await,
+            Self::Postgres(store) => store.spent(run).await,
         }
     }
 
@@ -71,6 +78,7 @@ impl Store {
     pub async fn calls_in_flight(&self, attempt: &AttemptRef) -> Result<u64, Error> {
         match self {
             Self::Sqlite(store) => store.calls_in_flight(attempt).await,
+            Self::Postgres(store) => store.calls_in_flight(attempt).await,
         }
     }
 
@@ -81,6 +89,7 @@ impl Store {
     pub async fn last_trouble(&self, attempt: &AttemptRef) -> Result<Option<ModelTrouble>, Error> {
         match self {
             Self::Sqlite(store) => store.last_trouble(attempt).await,
+            Self::Postgres(store) => store.last_trouble(attempt).await,
         }
     }
 
@@ -96,6 +105,7 @@ impl Store {
     ) -> Result<Vec<Event>, Error> {
         match self {
             Self::Sqlite(store) => store.exceed_budget(attempt, which, now_ms).await,
+            Self::Postgres(store) => store.exceed_budget(attempt, which, now_ms).await,
         }
     }
 
@@ -106,6 +116,7 @@ impl Store {
     pub async fn budget_exceeded(&self, run: &RunId) -> Result<Option<String>, Error> {
         match self {
             Self::Sqlite(store) => store.budget_exceeded(run).await,
+            Self::Postgres(store) => store.budget_exceeded(run).await,
         }
     }
 
@@ -116,6 +127,7 @@ impl Store {
     pub async fn allow(&self, run: &RunId, rule: &AllowRule, now_ms: u64) -> Result<bool, Error> {
         match self {
             Self::Sqlite(store) => store.allow(run, rule, now_ms).await,
+            Self::Postgres(store) => store.allow(run, rule, now_ms).await,
         }
     }
 
@@ -126,6 +138,7 @@ impl Store {
     pub async fn allowances(&self, run: &RunId) -> Result<Vec<AllowRule>, Error> {
         match self {
             Self::Sqlite(store) => store.allowances(run).await,
+            Self::Postgres(store) => store.allowances(run).await,
         }
     }
 }

@@ -16,6 +16,7 @@ impl Store {
     pub async fn append(&self, lease: &Lease, events: &[NewEvent]) -> Result<Vec<Event>, Error> {
         match self {
             Self::Sqlite(store) => store.append(lease, events).await,
+            Self::Postgres(store) => store.append(lease, events).await,
         }
     }
 
@@ -26,6 +27,7 @@ impl Store {
     pub async fn events_after(&self, run: &RunId, seq: u64, limit: u32) -> Result<Vec<Event>, Error> {
         match self {
             Self::Sqlite(store) => store.events_after(run, seq, limit).await,
+            Self::Postgres(store) => store.events_after(run, seq, limit).await,
         }
     }
 
@@ -36,6 +38,7 @@ impl Store {
     pub async fn event_count(&self, run: &RunId) -> Result<u64, Error> {
         match self {
             Self::Sqlite(store) => store.event_count(run).await,
+            Self::Postgres(store) => store.event_count(run).await,
         }
     }
 
@@ -46,6 +49,7 @@ impl Store {
     pub async fn last_worker_seq(&self, attempt: &AttemptRef) -> Result<Option<u64>, Error> {
         match self {
             Self::Sqlite(store) => store.last_worker_seq(attempt).await,
+            Self::Postgres(store) => store.last_worker_seq(attempt).await,
         }
     }
 
@@ -61,6 +65,7 @@ impl Store {
     ) -> Result<Vec<Event>, Error> {
         match self {
             Self::Sqlite(store) => store.record_seal(lease, seal, events).await,
+            Self::Postgres(store) => store.record_seal(lease, seal, events).await,
         }
     }
 
@@ -71,6 +76,7 @@ impl Store {
     pub async fn artifacts(&self, run: &RunId) -> Result<Vec<Artifact>, Error> {
         match self {
             Self::Sqlite(store) => store.artifacts(run).await,
+            Self::Postgres(store) => store.artifacts(run).await,
         }
     }
 }

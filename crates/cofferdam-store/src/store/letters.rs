@@ -14,6 +14,7 @@ impl Store {
     pub async fn letters(&self) -> Result<Vec<KeptLetter>, Error> {
         match self {
             Self::Sqlite(store) => store.letters().await,
+            Self::Postgres(store) => store.letters().await,
         }
     }
 
@@ -24,6 +25,7 @@ impl Store {
     pub async fn letter(&self, run: &RunId) -> Result<Option<KeptLetter>, Error> {
         match self {
             Self::Sqlite(store) => store.letter(run).await,
+            Self::Postgres(store) => store.letter(run).await,
         }
     }
 
@@ -34,6 +36,7 @@ impl Store {
     pub async fn letter_runs(&self) -> Result<Vec<RunId>, Error> {
         match self {
             Self::Sqlite(store) => store.letter_runs().await,
+            Self::Postgres(store) => store.letter_runs().await,
         }
     }
 
@@ -44,6 +47,7 @@ impl Store {
     pub async fn remove_letter(&self, run: &RunId) -> Result<bool, Error> {
         match self {
             Self::Sqlite(store) => store.remove_letter(run).await,
+            Self::Postgres(store) => store.remove_letter(run).await,
         }
     }
 
@@ -54,6 +58,7 @@ impl Store {
     pub async fn outcome_of(&self, attempt: &AttemptRef) -> Result<Option<Outcome>, Error> {
         match self {
             Self::Sqlite(store) => store.outcome_of(attempt).await,
+            Self::Postgres(store) => store.outcome_of(attempt).await,
         }
     }
 }

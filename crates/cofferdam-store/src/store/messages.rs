@@ -6,12 +6,13 @@ use super::Store;
 use crate::error::Error;
 use crate::lease::Lease;
 use crate::message::{Message, MessageId, MessageRecord, Receipt};
+use crate::stored::require_text;
 
 impl Store {
     /// Accepts a message for a run that has not ended.
     ///
     /// # Errors
-    /// [`Error::RunEnded`] or [`Error::NotFound`].
+    /// [`Error::RunEnded`], [`Error::NotFound`], or [`Error::Text`] for one that holds a NUL character.
     pub async fn add_message(
         &self,
         run: &RunId,
@@ -19,8 +20,10 @@ impl Store {
         content: &str,
         now_ms: u64,
     ) -> Result<MessageId, Error> {
+        require_text("message", content)?;
         match self {
             Self::Sqlite(store) => store.add_message(run, kind, content, now_ms).await,
+            Self::Postgres(store) => store.add_message(run, kind, content, now_ms).await,
         }
     }
 
@@ -31,6 +34,7 @@ impl Store {
     pub async fn messages(&self, run: &RunId) -> Result<Vec<MessageRecord>, Error> {
         match self {
             Self::Sqlite(store) => store.messages(run).await,
+            Self::Postgres(store) => store.messages(run).await,
         }
     }
 
@@ -41,6 +45,7 @@ impl Store {
     pub async fn pending_messages(&self, lease: &Lease) -> Result<Vec<Message>, Error> {
         match self {
             Self::Sqlite(store) => store.pending_messages(lease).await,
+            Self::Postgres(store) => store.pending_messages(lease).await,
         }
     }
 
@@ -57,6 +62,7 @@ impl Store {
     ) -> Result<Option<Event>, Error> {
         match self {
             Self::Sqlite(store) => store.mark_message(lease, id, receipt, now_ms).await,
+            Self::Postgres(store) => store.mark_message(lease, id, receipt, now_ms).await,
         }
     }
 }

@@ -13,6 +13,7 @@ impl Store {
     pub fn wake(&self) {
         match self {
             Self::Sqlite(store) => drop(wake_all(store.wake_folder())),
+            Self::Postgres(store) => store.wake(),
         }
     }
 
@@ -22,6 +23,7 @@ impl Store {
     pub fn wakes(&self, name: &NodeId) -> Wakes {
         match self {
             Self::Sqlite(store) => Wakes::of_folder(store.wake_folder(), name),
+            Self::Postgres(store) => store.wakes(),
         }
     }
 
@@ -32,6 +34,7 @@ impl Store {
     pub async fn report_node(&self, node: &NodeRecord) -> Result<(), Error> {
         match self {
             Self::Sqlite(store) => store.report_node(node).await,
+            Self::Postgres(store) => store.report_node(node).await,
         }
     }
 
@@ -42,6 +45,7 @@ impl Store {
     pub async fn remove_node(&self, node: &NodeId) -> Result<(), Error> {
         match self {
             Self::Sqlite(store) => store.remove_node(node).await,
+            Self::Postgres(store) => store.remove_node(node).await,
         }
     }
 
@@ -52,6 +56,7 @@ impl Store {
     pub async fn nodes(&self) -> Result<Vec<NodeRecord>, Error> {
         match self {
             Self::Sqlite(store) => store.nodes().await,
+            Self::Postgres(store) => store.nodes().await,
         }
     }
 }

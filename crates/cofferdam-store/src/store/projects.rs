@@ -13,6 +13,7 @@ impl Store {
     pub async fn create_project(&self, project: &Project, now_ms: u64) -> Result<bool, Error> {
         match self {
             Self::Sqlite(store) => store.create_project(project, now_ms).await,
+            Self::Postgres(store) => store.create_project(project, now_ms).await,
         }
     }
 
@@ -23,6 +24,7 @@ impl Store {
     pub async fn projects(&self) -> Result<Vec<Project>, Error> {
         match self {
             Self::Sqlite(store) => store.projects().await,
+            Self::Postgres(store) => store.projects().await,
         }
     }
 
@@ -31,8 +33,13 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn find_project(&self, id_or_name: &str) -> Result<Option<Project>, Error> {
+        // No project is called so, and not every database takes the question.
+        if id_or_name.contains('\0') {
+            return Ok(None);
+        }
         match self {
             Self::Sqlite(store) => store.find_project(id_or_name).await,
+            Self::Postgres(store) => store.find_project(id_or_name).await,
         }
     }
 
@@ -43,6 +50,7 @@ impl Store {
     pub async fn remove_project(&self, id: &ProjectId) -> Result<bool, Error> {
         match self {
             Self::Sqlite(store) => store.remove_project(id).await,
+            Self::Postgres(store) => store.remove_project(id).await,
         }
     }
 }

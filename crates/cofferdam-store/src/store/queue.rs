@@ -7,20 +7,27 @@ use crate::claim_rules::{ClaimRules, Owner};
 use crate::error::Error;
 use crate::lease::Claimed;
 use crate::record::{CancelAnswer, Enqueued, ReservedRun};
+use crate::stored::require_name;
 
 impl Store {
-    /// Accepts a run: writes it as queued, with its first event. A repeated key returns the first run.
+    /// Accepts a run: writes it as queued, with its first event. A repeated key returns the first run, and so does the
+    /// same request with the same id: whoever did not hear the answer asks again.
     ///
     /// # Errors
-    /// [`Error::IdempotencyMismatch`] if the key was used for a request that differs in more than its id.
+    /// [`Error::IdempotencyMismatch`] if the key was used for a request that differs in more than its id,
+    /// [`Error::RunExists`] if the id was, and [`Error::Text`] for a key that cannot be kept.
     pub async fn enqueue(
         &self,
         request: &RunRequest,
         idempotency_key: Option<&str>,
         now_ms: u64,
     ) -> Result<Enqueued, Error> {
+        if let Some(key) = idempotency_key {
+            require_name("idempotency key", key)?;
+        }
         match self {
             Self::Sqlite(store) => store.enqueue(request, idempotency_key, now_ms).await,
+            Self::Postgres(store) => store.enqueue(request, idempotency_key, now_ms).await,
         }
     }
 
@@ -39,6 +46,7 @@ impl Store {
     ) -> Result<Option<Claimed>, Error> {
         match self {
             Self::Sqlite(store) => store.claim(owner, None, now_ms, lease_ms, rules).await,
+            Self::Postgres(store) => store.claim(owner, None, now_ms, lease_ms, rules).await,
         }
     }
 
@@ -57,6 +65,7 @@ impl Store {
     ) -> Result<Option<Claimed>, Error> {
         match self {
             Self::Sqlite(store) => store.claim(owner, Some(run), now_ms, lease_ms, rules).await,
+            Self::Postgres(store) => store.claim(owner, Some(run), now_ms, lease_ms, rules).await,
         }
     }
 
@@ -67,6 +76,7 @@ impl Store {
     pub async fn is_behind(&self, run: &RunId) -> Result<bool, Error> {
         match self {
             Self::Sqlite(store) => store.is_behind(run).await,
+            Self::Postgres(store) => store.is_behind(run).await,
         }
     }
 
@@ -77,6 +87,7 @@ impl Store {
     pub async fn slots_in_use(&self, now_ms: u64) -> Result<u32, Error> {
         match self {
             Self::Sqlite(store) => store.slots_in_use(now_ms).await,
+            Self::Postgres(store) => store.slots_in_use(now_ms).await,
         }
     }
 
@@ -94,6 +105,7 @@ impl Store {
     ) -> Result<Option<Claimed>, Error> {
         match self {
             Self::Sqlite(store) => store.claim_for_recovery(run, new_owner, now_ms, lease_ms).await,
+            Self::Postgres(store) => store.claim_for_recovery(run, new_owner, now_ms, lease_ms).await,
         }
     }
 
@@ -104,6 +116,7 @@ impl Store {
     pub async fn request_cancel(&self, run: &RunId, now_ms: u64) -> Result<CancelAnswer, Error> {
         match self {
             Self::Sqlite(store) => store.request_cancel(run, now_ms).await,
+            Self::Postgres(store) => store.request_cancel(run, now_ms).await,
         }
     }
 
@@ -114,6 +127,7 @@ impl Store {
     pub async fn cancel_requested(&self, run: &RunId) -> Result<bool, Error> {
         match self {
             Self::Sqlite(store) => store.cancel_requested(run).await,
+            Self::Postgres(store) => store.cancel_requested(run).await,
         }
     }
 
@@ -124,6 +138,7 @@ impl Store {
     pub async fn reserved_runs(&self) -> Result<Vec<ReservedRun>, Error> {
         match self {
             Self::Sqlite(store) => store.reserved_runs().await,
+            Self::Postgres(store) => store.reserved_runs().await,
         }
     }
 }

@@ -13,6 +13,7 @@ impl Store {
     pub async fn expire(&self, retention: &Retention) -> Result<Expired, Error> {
         match self {
             Self::Sqlite(store) => store.expire(retention).await,
+            Self::Postgres(store) => store.expire(retention).await,
         }
     }
 }

@@ -14,6 +14,7 @@ impl Store {
     pub async fn run(&self, run: &RunId) -> Result<RunRecord, Error> {
         match self {
             Self::Sqlite(store) => store.run(run).await,
+            Self::Postgres(store) => store.run(run).await,
         }
     }
 
@@ -24,6 +25,7 @@ impl Store {
     pub async fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, Error> {
         match self {
             Self::Sqlite(store) => store.list_runs(filter).await,
+            Self::Postgres(store) => store.list_runs(filter).await,
         }
     }
 
@@ -34,6 +36,7 @@ impl Store {
     pub async fn run_marks(&self, runs: &[RunId]) -> Result<Vec<RunMark>, Error> {
         match self {
             Self::Sqlite(store) => store.run_marks(runs).await,
+            Self::Postgres(store) => store.run_marks(runs).await,
         }
     }
 
@@ -44,6 +47,7 @@ impl Store {
     pub async fn attempts(&self, run: &RunId) -> Result<Vec<AttemptRecord>, Error> {
         match self {
             Self::Sqlite(store) => store.attempts(run).await,
+            Self::Postgres(store) => store.attempts(run).await,
         }
     }
 
@@ -54,6 +58,7 @@ impl Store {
     pub async fn state_counts(&self, now_ms: u64) -> Result<StateCounts, Error> {
         match self {
             Self::Sqlite(store) => store.state_counts(now_ms).await,
+            Self::Postgres(store) => store.state_counts(now_ms).await,
         }
     }
 
@@ -64,6 +69,7 @@ impl Store {
     pub async fn remove_run(&self, run: &RunId) -> Result<(), Error> {
         match self {
             Self::Sqlite(store) => store.remove_run(run).await,
+            Self::Postgres(store) => store.remove_run(run).await,
         }
     }
 }

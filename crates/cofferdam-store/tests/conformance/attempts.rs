@@ -75,6 +75,34 @@ on_every_store! {
         store.append(&claimed.lease, &[destroyed]).await.unwrap();
     }
 
+    async fn an_end_that_is_told_again_in_the_same_words_is_told_once(fixture: Fixture) {
+        let store = fixture.open().await;
+        let claimed = claimed_run(&store, 1).await;
+        let finish = async |outcome, now_ms| {
+            store.finish(&claimed.lease, &outcome, &left(&[line(1)]), now_ms).await
+        };
+        let first = finish(Outcome::Succeeded, 2_000).await.unwrap();
+        let again = finish(Outcome::Succeeded, 2_000).await.unwrap();
+        assert_eq!((again.state, again.events.last()), (first.state, first.events.last()));
+        assert!(matches!(finish(lost(), 2_000).await, Err(Error::AlreadyFinal { .. })));
+        assert!(matches!(finish(Outcome::Succeeded, 2_001).await, Err(Error::AlreadyFinal { .. })));
+        let types = event_types(&store, &claimed.attempt.run).await;
+        assert_eq!(types[2..], ["log", "run.finished"]);
+    }
+
+    async fn a_retry_that_is_told_again_in_the_same_words_is_told_once(fixture: Fixture) {
+        let store = fixture.open().await;
+        let claimed = claimed_run(&store, 1).await;
+        let retry = async |not_before_ms| {
+            store.schedule_retry(&claimed.lease, &lost(), not_before_ms, &Left::default(), 2_000).await
+        };
+        let first = retry(5_000).await.unwrap();
+        assert_eq!(retry(5_000).await.unwrap(), first);
+        assert!(matches!(retry(5_001).await, Err(Error::StaleLease { .. })));
+        store.claim(&owner(1), 5_000, 1_000, &rules(Slots::Unlimited)).await.unwrap().unwrap();
+        assert!(matches!(retry(5_000).await, Err(Error::StaleLease { .. })), "somebody else has it now");
+    }
+
     async fn a_run_shows_the_seal_of_its_last_attempt(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;

@@ -38,6 +38,18 @@ on_every_store! {
         assert!(matches!(refused, Error::IdempotencyMismatch { run, .. } if run == first.run));
     }
 
+    async fn the_same_request_again_is_the_same_run_and_another_of_its_id_is_refused(fixture: Fixture) {
+        let store = fixture.open().await;
+        assert!(store.enqueue(&request(1), None, 1_000).await.unwrap().created);
+        assert!(!store.enqueue(&request(1), None, 1_001).await.unwrap().created);
+        let mut other = request(1);
+        other.source = Source::Local { path: "/srv/repo".into() };
+        let refused = store.enqueue(&other, None, 1_001).await.unwrap_err();
+        assert!(matches!(refused, Error::RunExists { run } if run == other.id));
+        assert!(store.enqueue(&request(1), Some("key"), 1_001).await.is_err(), "it was accepted without a key");
+        assert_eq!(event_types(&store, &other.id).await, ["run.queued"]);
+    }
+
     async fn claim_takes_the_oldest_run_first(fixture: Fixture) {
         let store = fixture.open().await;
         for (number, now_ms) in [(3, 1_002), (1, 1_000), (2, 1_001)] {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
+use cofferdam_broker::GitCredential;
 use cofferdam_core::{EngineAddress, Login, Provider, Redactor, Vendor};
 use cofferdam_runner::logins::{LoginPlaces, Logins};
 use cofferdam_runner::{
@@ -38,7 +39,7 @@ async fn main() -> anyhow::Result<()> {
         env: Arc::new(|name| std::env::var(name).ok()),
         caller: CallerPaths { path: search_path(), home: std::env::var_os("HOME").map(PathBuf::from) },
         broker: BrokerAccess::Apart(BrokerProcess::new(broker)),
-        git: Arc::new(|_| None),
+        git: Arc::new(|_| git_token()),
         models: Arc::new(model),
         redactor: Redactor::default(),
         slots: Slots::of(max_concurrency()),
@@ -121,4 +122,10 @@ fn backends(home: &Home, binary: &std::path::Path) -> Vec<Arc<dyn Backend>> {
         Arc::new(apple::AppleBackend::new(apple)),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ]
+}
+
+/// The same that the broker finds in this environment.
+fn git_token() -> Option<GitCredential> {
+    let token = std::env::var("COFFERDAM_GIT_TOKEN").ok().filter(|token| !token.is_empty())?;
+    Some(GitCredential { user: "x-access-token".to_owned(), token })
 }

@@ -15,14 +15,14 @@ const COMMIT: &str = "git config user.name a && git config user.email a@localhos
     echo new > new.txt && git add new.txt && git commit --quiet --message=new";
 
 /// A git host with two private repositories, and a clone of the first.
-struct Forge {
-    fixture: Fixture,
-    host: GitHost,
+pub(crate) struct Forge {
+    pub(crate) fixture: Fixture,
+    pub(crate) host: GitHost,
     _outside: Outside,
 }
 
 impl Forge {
-    async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
         let mut fixture = Fixture::new();
         let outside = Outside::around(&fixture).await;
         outside.names.set(HOST, &["127.0.0.1"]);
@@ -49,7 +49,7 @@ impl Forge {
         format!("https://{HOST}:{}/team/{name}.git", self.host.address().port())
     }
 
-    fn bare(&self) -> PathBuf {
+    pub(crate) fn bare(&self) -> PathBuf {
         self.fixture.path("root/team/app.git")
     }
 
@@ -61,13 +61,13 @@ impl Forge {
     }
 
     /// Everything that the program said.
-    fn said(&self, run: &Finished) -> String {
+    pub(crate) fn said(&self, run: &Finished) -> String {
         let events = self.fixture.events(&run.run_id());
         let texts = events.iter().filter_map(|event| event["data"]["text"].as_str());
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    fn branches(&self) -> String {
+    pub(crate) fn branches(&self) -> String {
         let list = ["branch", "--format=%(refname:short) %(objectname)"];
         let output = self.fixture.git_command(&self.bare()).args(list).output().expect("git is installed");
         String::from_utf8(output.stdout).expect("names are text")

@@ -3,3 +3,4 @@
 mod forward;
 mod git;
 mod packages;
+mod publish;

@@ -74,6 +74,12 @@ pub(crate) struct RunArgs {
     /// Let it push this branch of the repository's origin
     #[arg(long, value_name = "BRANCH", allow_hyphen_values = true)]
     pub(crate) push: Option<String>,
+    /// Commit the changes and push them to this branch of the repository's address, if the run succeeds
+    #[arg(long, value_name = "BRANCH", allow_hyphen_values = true)]
+    pub(crate) commit_branch: Option<String>,
+    /// What the commit says [default: who made it, and the run's id]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "commit_branch")]
+    pub(crate) commit_message: Option<String>,
     /// Let a program use the model through the broker, as agents do
     #[arg(long)]
     pub(crate) model_access: bool,

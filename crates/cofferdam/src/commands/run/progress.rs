@@ -184,6 +184,7 @@ fn stage_words(stage: &Stage) -> String {
         Stage::Sealing => "sealing the sandbox".to_owned(),
         Stage::Running => "running".to_owned(),
         Stage::Collecting => "collecting what changed".to_owned(),
+        Stage::Publishing => "pushing what changed".to_owned(),
     }
 }
 

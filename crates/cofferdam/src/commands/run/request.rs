@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 
 use cofferdam_core::{
-    AgentSetup, Choice, Effective, LimitsRule, Mode, Policy, RelativeFolder, RunId, RunRequest, Settings,
-    ValueError, Wishes, choose, retry_of,
+    AgentSetup, Choice, Effective, LimitsRule, Mode, Policy, Publish, RelativeFolder, RunId, RunRequest,
+    Settings, Source, ValueError, Wishes, choose, retry_of,
 };
 
 use super::agent::agent_from;
@@ -72,6 +72,7 @@ pub(crate) fn request_from(
             ));
         }
     };
+    let publish = publish_from(args, &source)?;
     let request = RunRequest {
         id,
         source,
@@ -85,7 +86,7 @@ pub(crate) fn request_from(
         replay_of: None,
         placement: cofferdam_core::Placement::default(),
         working_dir: working_dir_from(args)?,
-        publish: None,
+        publish,
     };
     Ok(Accepted { request, apply_to, notices, mode_by: choice.mode.by })
 }
@@ -102,6 +103,25 @@ pub(crate) fn policy_of(
     let args = RunArgs::default();
     let policy = policy_from(&args, &wishes, caller, &choice, &settings.settings, true, &mut Vec::new())?;
     Ok((policy, choice.mode.by))
+}
+
+fn publish_from(args: &RunArgs, source: &Source) -> Result<Option<Publish>, UsageError> {
+    let Some(branch) = &args.commit_branch else { return Ok(None) };
+    let refused =
+        |flag: &str, error: ValueError| UsageError::new(format!("{flag} {}", error.problem), error.hint);
+    let publish = Publish {
+        branch: branch.parse().map_err(|error| refused("--commit-branch", error))?,
+        commit_message: args
+            .commit_message
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(|error| refused("--commit-message", error))?,
+    };
+    match publish.refused_for(source) {
+        Some(error) => Err(refused("--commit-branch:", error)),
+        None => Ok(Some(publish)),
+    }
 }
 
 fn working_dir_from(args: &RunArgs) -> Result<Option<RelativeFolder>, UsageError> {

@@ -1,0 +1,45 @@
+//! The record as nodes use it: accept, claim, finish.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use cofferdam_core::{
+    AgentSetup, NodeId, Outcome, PlaceId, Placement, Policy, RetryPolicy, RunId, RunRequest, Source,
+    WorkspaceKind,
+};
+use cofferdam_runner::now_ms;
+use cofferdam_store::{ClaimRules, Left, Owner, Store};
+
+use super::number;
+
+/// The time that so many runs take, one after the other.
+pub(super) async fn round(store: &Store, round: usize, runs: u32) -> anyhow::Result<Duration> {
+    let owner = Owner { node: NodeId::new(1, 1), place: PlaceId::new(1, 1) };
+    let rules = ClaimRules::default();
+    let started = Instant::now();
+    for index in 0..runs {
+        let request = request(number(round, index));
+        store.enqueue(&request, None, now_ms()).await?;
+        let claimed = store.claim(&owner, now_ms(), 30_000, &rules).await?.context("nothing to claim")?;
+        store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), now_ms()).await?;
+    }
+    Ok(started.elapsed())
+}
+
+/// A small request, as the bare loop writes it too.
+pub(super) fn request(number: u128) -> RunRequest {
+    RunRequest {
+        id: RunId::new(now_ms(), number),
+        source: Source::Empty,
+        agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
+        policy: Policy::default(),
+        retry: RetryPolicy::default(),
+        workspace: WorkspaceKind::Overlay,
+        conversation: None,
+        claimable_by: None,
+        replay_of: None,
+        placement: Placement::default(),
+        publish: None,
+        working_dir: None,
+    }
+}

@@ -1,0 +1,157 @@
+//! Opens the database.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cofferdam_core::StoreUrl;
+use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+use super::door::Door;
+use super::wake::{Listener, Waker};
+use super::{Postgres, Shared, Statements, migrate};
+use crate::error::{OpenError, Trouble, trouble};
+use crate::options::{Pooler, PostgresOptions};
+
+/// How long an operation waits for a free connection, or for a server that does not answer.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long operations go on trying while the database is away, unless the caller says otherwise.
+const PATIENCE: Duration = Duration::from_secs(5);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
+const MAX_LIFETIME: Duration = Duration::from_secs(1_800);
+
+impl Postgres {
+    /// Opens the database, bringing it to the newest schema.
+    ///
+    /// # Errors
+    /// [`OpenError`], among others if it cannot be reached.
+    pub async fn open(options: &PostgresOptions) -> Result<Self, OpenError> {
+        let Connect { options: connect, door } = connect_to(&options.url)?;
+        let statements = match options.pooler {
+            Pooler::None => Statements::Kept,
+            Pooler::Transactions => Statements::Forgotten,
+        };
+        let failed = |error: sqlx::Error| match trouble(&error) {
+            Trouble::Away => OpenError::Unreachable { url: options.url.to_string(), source: error },
+            Trouble::Full | Trouble::Other => OpenError::Database(error),
+        };
+        let losses = Arc::new(Losses::default());
+        let seen = Arc::clone(&losses);
+        let pool = PgPoolOptions::new()
+            .max_connections(options.max_connections.get())
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .idle_timeout(IDLE_TIMEOUT)
+            .max_lifetime(MAX_LIFETIME)
+            // Beginning a transaction is test enough, and saves every operation a round trip.
+            .test_before_acquire(false)
+            .before_acquire(move |_, facts| {
+                let usable = seen.is_younger(facts.age);
+                Box::pin(async move { Ok(usable) })
+            })
+            .connect_lazy_with(connect);
+        let mut connection = pool.acquire().await.map_err(failed)?;
+        migrate::to_newest(&mut connection).await.map_err(|error| match error {
+            OpenError::Database(error) => failed(error),
+            error => error,
+        })?;
+        drop(connection);
+        let shared = Shared {
+            waker: Waker::start(pool.clone()),
+            listener: Listener::to(options)?,
+            pool,
+            statements,
+            losses,
+            door,
+        };
+        Ok(Self { shared: Arc::new(shared), patience: PATIENCE })
+    }
+
+    /// Closes the connections if this is the last handle. Nothing that was written depends on it.
+    pub async fn close(self) {
+        if let Some(shared) = Arc::into_inner(self.shared) {
+            shared.waker.flush(&shared.pool).await;
+            shared.pool.close().await;
+        }
+    }
+}
+
+/// How to connect.
+pub(super) struct Connect {
+    pub(super) options: PgConnectOptions,
+    /// What leads to a host that is known by its name.
+    pub(super) door: Option<Door>,
+}
+
+pub(super) fn connect_to(url: &StoreUrl) -> Result<Connect, OpenError> {
+    let refuse = |why: String| OpenError::Address { url: url.to_string(), why };
+    let parsed: PgConnectOptions =
+        url.secret().parse().map_err(|error: sqlx::Error| refuse(error.to_string()))?;
+    let mut options = parsed
+        .application_name("cofferdam")
+        // A pooler refuses what it does not know, and we store no such number.
+        .extra_float_digits(None)
+        .disable_statement_logging();
+    if !url.names_user() && std::env::var_os("PGUSER").is_none() {
+        options = options.username(&own_name().map_err(refuse)?);
+    }
+    let host = options.get_host().trim_matches(['[', ']']).to_owned();
+    if options.get_socket().is_some() || host.starts_with('/') {
+        return Ok(Connect { options, door: None });
+    }
+    if host.parse::<IpAddr>().is_ok() {
+        return Ok(Connect { options: options.host(&host), door: None });
+    }
+    let door = Door::to(&host, options.get_port()).map_err(|error| refuse(error.to_string()))?;
+    // The name stays, so that the server's certificate is held against it.
+    Ok(Connect { options: options.socket(door.folder()), door: Some(door) })
+}
+
+/// The name of the user who runs this process, as the system's own file has it: the C library would ask modules that a
+/// static program cannot load.
+fn own_name() -> Result<String, String> {
+    let own = rustix::process::geteuid().as_raw().to_string();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let found = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == own).then(|| name.to_owned())
+    });
+    found.ok_or_else(|| {
+        "it names no user, and this process has none in /etc/passwd; type postgres://USER@…".to_owned()
+    })
+}
+
+/// When a connection was last lost. Older connections are taken for lost as well: a server that restarts drops all.
+#[derive(Debug)]
+pub(super) struct Losses {
+    start: Instant,
+    last_ms: AtomicU64,
+}
+
+impl Default for Losses {
+    fn default() -> Self {
+        Self { start: Instant::now(), last_ms: AtomicU64::new(0) }
+    }
+}
+
+impl Losses {
+    /// A connection was lost.
+    pub(super) fn note(&self) {
+        self.last_ms.fetch_max(self.elapsed_ms(), Ordering::Relaxed);
+    }
+
+    /// Whether a connection of this age was made since.
+    fn is_younger(&self, age: Duration) -> bool {
+        let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        let made_ms = self.elapsed_ms().saturating_sub(age_ms);
+        let last_ms = self.last_ms.load(Ordering::Relaxed);
+        last_ms == 0 || made_ms > last_ms
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        // Never 0, which says that nothing was lost yet.
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
+    }
+}
