@@ -37,10 +37,15 @@ async fn work(store: Store, client: u128, stop: Arc<AtomicBool>) -> Vec<(RunId, 
             let lines: Vec<_> = (first..first + 3).map(line).collect();
             events += store.append(&claimed.lease, &lines).await.expect("stored").len() as u64;
             // Without a number of the worker's, nothing but the store itself keeps them from being there twice.
-            let own = cofferdam_core::NewEvent::new(1_000, cofferdam_core::EventType::Log, serde_json::json!("own"));
+            let own = cofferdam_core::NewEvent::new(
+                1_000,
+                cofferdam_core::EventType::Log,
+                serde_json::json!("own"),
+            );
             events += store.append(&claimed.lease, &[own]).await.expect("stored").len() as u64;
         }
-        let after = store.finish(&claimed.lease, &Outcome::Succeeded, &left(&[]), 2_000).await.expect("ended");
+        let after =
+            store.finish(&claimed.lease, &Outcome::Succeeded, &left(&[]), 2_000).await.expect("ended");
         events += after.events.len() as u64;
         ended.push((claimed.attempt.run.clone(), after.state, events));
     }
@@ -55,9 +60,14 @@ async fn a_database_that_is_killed_under_load_loses_nothing_and_repeats_nothing(
     let mut clients = Vec::new();
     for client in 1..=CLIENTS {
         let store = Store::open_postgres(&options).await.expect("it opens");
-        clients.push(tokio::spawn(work(store.with_patience(Duration::from_secs(120)), client, Arc::clone(&stop))));
+        clients.push(tokio::spawn(work(
+            store.with_patience(Duration::from_secs(120)),
+            client,
+            Arc::clone(&stop),
+        )));
     }
-    let watcher = Store::open_postgres(&options).await.expect("it opens").with_patience(Duration::from_secs(120));
+    let watcher =
+        Store::open_postgres(&options).await.expect("it opens").with_patience(Duration::from_secs(120));
     for _ in 0..KILLS {
         // Something must be under way each time.
         let before = watcher.state_counts(1_000).await.expect("counted").counts;

@@ -55,7 +55,11 @@ async fn a_copy_that_is_made_under_load_opens_and_is_consistent() {
         let backup = copies.path().join(format!("backup-{round}.db"));
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(fixture.path());
         let mut connection = options.connect().await.expect("it opens");
-        sqlx::query("VACUUM INTO ?").bind(backup.to_str()).execute(&mut connection).await.expect("it is copied");
+        sqlx::query("VACUUM INTO ?")
+            .bind(backup.to_str())
+            .execute(&mut connection)
+            .await
+            .expect("it is copied");
         connection.close().await.expect("it closes");
         opens_consistent(&backup, 20).await;
         // As a snapshot of the file system does it: the file and its log of one moment. Nobody may write in between,
@@ -64,7 +68,8 @@ async fn a_copy_that_is_made_under_load_opens_and_is_consistent() {
         let mut connection = options_of(&fixture).connect().await.expect("it opens");
         let lock = connection.begin_with("BEGIN IMMEDIATE").await.expect("the write lock");
         std::fs::copy(fixture.path(), &raw).expect("it is copied");
-        std::fs::copy(with_suffix(&fixture.path(), "-wal"), with_suffix(&raw, "-wal")).expect("so is its log");
+        std::fs::copy(with_suffix(&fixture.path(), "-wal"), with_suffix(&raw, "-wal"))
+            .expect("so is its log");
         lock.rollback().await.expect("nothing was written");
         connection.close().await.expect("it closes");
         opens_consistent(&raw, 20).await;

@@ -34,7 +34,10 @@ impl Server {
             return None;
         };
         let folder = tempfile::Builder::new().prefix("pg").tempdir().expect("a temporary folder");
-        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).expect("a port").port();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|one| one.local_addr())
+            .expect("a port")
+            .port();
         let user = match rustix::process::geteuid().is_root() {
             true => postgres_user(),
             false => User::Own,
@@ -44,7 +47,8 @@ impl Server {
         }
         let server = Self { folder, programs: programs.into(), port, user };
         let cluster = server.cluster();
-        let made = server.run("initdb", &["-D", text(&cluster), "-U", "cofferdam", "-A", "trust", "--no-sync"]);
+        let made =
+            server.run("initdb", &["-D", text(&cluster), "-U", "cofferdam", "-A", "trust", "--no-sync"]);
         assert!(made, "a cluster is made");
         let settings = format!(
             "listen_addresses='127.0.0.1'\nport={port}\nunix_socket_directories='{}'\nfsync=off\n",
@@ -65,7 +69,10 @@ impl Server {
     /// Starts it again.
     pub(crate) fn restart(&self) {
         let (cluster, log) = (self.cluster(), self.folder.path().join("log"));
-        assert!(self.run("pg_ctl", &["-D", text(&cluster), "-l", text(&log), "-w", "-s", "start"]), "it starts");
+        assert!(
+            self.run("pg_ctl", &["-D", text(&cluster), "-l", text(&log), "-w", "-s", "start"]),
+            "it starts"
+        );
     }
 
     pub(crate) fn url(&self) -> StoreUrl {
@@ -121,7 +128,9 @@ fn postgres_user() -> User {
     let found = users.lines().find_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
         match fields.as_slice() {
-            ["postgres", _, uid, gid, ..] => Some(User::Other { uid: uid.parse().ok()?, gid: gid.parse().ok()? }),
+            ["postgres", _, uid, gid, ..] => {
+                Some(User::Other { uid: uid.parse().ok()?, gid: gid.parse().ok()? })
+            }
             _ => None,
         }
     });

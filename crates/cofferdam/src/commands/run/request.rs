@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 
 use cofferdam_core::{
-    AgentSetup, Choice, Effective, LimitsRule, Mode, Policy, Publish, RelativeFolder, RunId, RunRequest, Settings,
-    Source, ValueError, Wishes, choose, retry_of,
+    AgentSetup, Choice, Effective, LimitsRule, Mode, Policy, Publish, RelativeFolder, RunId, RunRequest,
+    Settings, Source, ValueError, Wishes, choose, retry_of,
 };
 
 use super::agent::agent_from;
