@@ -23,7 +23,7 @@ fn bucket(name: &str) -> Option<ArtifactStore> {
     let host = server.strip_prefix("http://").expect("a plain address");
     let mut stream = TcpStream::connect(host).expect("the server answers");
     write!(stream, "PUT /{name} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        .unwrap();
+        .expect("it takes requests");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -44,8 +44,8 @@ fn bucket(name: &str) -> Option<ArtifactStore> {
 
 fn file(folder: &Path, name: &str, content: &[u8]) -> NewArtifact {
     let path = folder.join(name);
-    std::fs::create_dir_all(path.parent().expect("below the folder")).unwrap();
-    std::fs::write(&path, content).unwrap();
+    std::fs::create_dir_all(path.parent().expect("below the folder")).expect("a folder");
+    std::fs::write(&path, content).expect("a file");
     NewArtifact {
         name: "diff".to_owned(),
         place: path.into(),

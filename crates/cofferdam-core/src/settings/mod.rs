@@ -43,6 +43,7 @@ pub use self::engine_address::EngineAddress;
 pub use self::key_path::KeyPath;
 pub use self::layers::{Effective, Layer, Origin};
 pub use self::limits::{LimitOverrides, LimitSettings, PolicySettings};
+pub(crate) use self::names::is_name;
 pub use self::names::{AllowEntry, FilePattern, PolicyName, VariableName};
 pub use self::read::{SettingsError, read_layer};
 pub use self::reference::reference;

@@ -10,8 +10,8 @@ use std::num::NonZeroU32;
 
 use cofferdam_api::{CreateRunRequest, ErrorCode};
 use cofferdam_core::{
-    AgentName, AgentSetup, LimitsRule, Placement, Policy, Project, Publish, RunId, RunRequest, Source,
-    ValueError, WorkspaceKind, choose, passed_on, policy_of, retry_of,
+    AgentName, AgentSetup, CommitMessage, LimitsRule, Placement, Policy, Project, Publish, RunId, RunRequest,
+    Source, ValueError, WorkspaceKind, choose, passed_on, policy_of, retry_of,
 };
 use serde_json::json;
 
@@ -143,22 +143,22 @@ fn env_of(
 
 fn publish_of(body: &CreateRunRequest, source: &Source) -> Result<Option<Publish>, ApiError> {
     let branch = wishes::text_of("branch", body.branch.as_deref())?;
-    let commit_message = wishes::text_of("commit_message", body.commit_message.as_deref())?;
-    match (branch, commit_message, source) {
-        (None, None, _) => Ok(None),
-        (None, Some(_), _) => Err(ApiError::invalid_field(
-            "commit_message",
-            "there is no branch to commit to",
-            "name one with `branch`, or leave `commit_message` out",
-        )),
-        (Some(_), _, Source::Empty) => Err(ApiError::invalid_field(
-            "branch",
-            "there is no repository to push to",
-            "name one with `repo` or `project_id`, or leave `branch` out",
-        )),
-        (Some(branch), commit_message, Source::Git { .. } | Source::Local { .. }) => {
-            Ok(Some(Publish { branch, commit_message }))
-        }
+    let commit_message: Option<CommitMessage> =
+        wishes::text_of("commit_message", body.commit_message.as_deref())?;
+    let Some(branch) = branch else {
+        return match commit_message {
+            None => Ok(None),
+            Some(_) => Err(ApiError::invalid_field(
+                "commit_message",
+                "there is no branch to commit to",
+                "name one with `branch`, or leave `commit_message` out",
+            )),
+        };
+    };
+    let publish = Publish { branch, commit_message };
+    match publish.refused_for(source) {
+        Some(error) => Err(ApiError::invalid("branch", &error)),
+        None => Ok(Some(publish)),
     }
 }
 

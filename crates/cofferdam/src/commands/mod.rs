@@ -7,12 +7,19 @@ pub(crate) mod db;
 pub(crate) mod dead_letter;
 pub(crate) mod demo;
 pub(crate) mod init;
+pub(crate) mod logs;
 pub(crate) mod message;
+pub(crate) mod restart;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod sandbox;
+pub(crate) mod serve;
 pub(crate) mod settings;
+pub(crate) mod start;
+pub(crate) mod status;
+pub(crate) mod stop;
 pub(crate) mod trust;
+pub(crate) mod work;
 
 use crate::caller::Caller;
 use crate::cli::Command;
@@ -33,6 +40,13 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Auth(command) => auth::run(command, caller).await,
         Command::Settings(command) => settings::run(&command),
         Command::Trust(args) => trust::run(&args, caller),
+        Command::Serve(args) => serve::run(&args, caller).await,
+        Command::Work(args) => work::run(&args, caller).await,
+        Command::Start(args) => start::run(&args, caller).await,
+        Command::Stop(args) => stop::run(&args, caller).await,
+        Command::Restart(args) => restart::run(&args, caller).await,
+        Command::Status(args) => status::run(&args, caller),
+        Command::Logs(args) => logs::run(&args, caller).await,
         Command::Demo(args) => demo::run(&args, caller).await,
         Command::Completions(args) => completions::run(&args),
     }

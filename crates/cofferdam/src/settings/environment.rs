@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use cofferdam_core::{
     ContainerNetwork, DockerSettings, Effective, EngineAddress, ExecutionTimeMs, ImageReference, Layer, Mode,
-    Origin, Settings, StoreUrl,
+    Origin, ServiceSettings, Settings, StoreUrl,
 };
 
 use crate::caller::Caller;
@@ -28,7 +28,7 @@ enum Place {
 }
 
 /// What the caller's variables set. Those of containers and of the service that cannot be read are left out here: they
-/// concern whoever wants one, and [`docker`] tells those of containers.
+/// concern whoever wants one, and [`docker`] and [`service`] tell them.
 pub(super) fn layer(caller: &Caller, below: &Effective) -> Result<Layer, Failure> {
     let mut layer = Layer::default();
     if let Some((place, variable)) = place(caller)? {
@@ -78,6 +78,15 @@ pub(crate) fn docker(caller: &Caller, settings: &Settings) -> Result<DockerSetti
         docker.host = Some(host);
     }
     Ok(docker)
+}
+
+/// The settings of the service, with the caller's variables over them.
+pub(crate) fn service(caller: &Caller, settings: &Settings) -> Result<ServiceSettings, Failure> {
+    let mut service = settings.service.clone();
+    if let Some(most) = variable(caller, MAX_EXECUTION_TIME)? {
+        service.max_execution_time_ms = most;
+    }
+    Ok(service)
 }
 
 /// The mode that was set, if it is a sandbox, and docker where none was: that is what the word meant where these
