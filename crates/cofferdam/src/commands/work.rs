@@ -75,7 +75,7 @@ impl NodeFlags {
 pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
     let stop = requests(args.supervised).map_err(failed("what asks for an end cannot be watched"))?;
-    let settings = settings::read_for_service(caller)?;
+    let settings = settings::read_for_service(caller)?.settings;
     let home = caller.open_state()?;
     let name = &args.node.name;
     if args.supervised {
