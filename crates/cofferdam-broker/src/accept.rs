@@ -1,13 +1,16 @@
 //! Taking the connections of an attempt, as many as it may have at a time.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cofferdam_core::HostPort;
 use http::StatusCode;
+use tokio::net::unix::SocketAddr;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
 
 use crate::recorder::Kind;
 use crate::refusal::Refusal;
@@ -16,6 +19,8 @@ use crate::{forward, http1};
 
 /// How long to wait when the machine has no descriptor left for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long to look for connections that were made before a socket lost its path.
+const LAST: Duration = Duration::from_millis(10);
 
 /// What is behind a socket.
 #[derive(Debug, Clone)]
@@ -26,33 +31,60 @@ pub(crate) enum Behind {
     Service(HostPort),
 }
 
-/// Takes connections until it is dropped, and they end with it.
+/// Takes connections until it is dropped, and they end with it. Once the broker retires it takes no more, and waits for
+/// those that it has.
 pub(crate) async fn accept(
     serving: Arc<Served>,
     listener: UnixListener,
     behind: Behind,
     places: Arc<Semaphore>,
 ) {
-    let mut connections = JoinSet::new();
+    let mut taken = Taken { serving, behind, places, connections: JoinSet::new() };
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(ended) = connections.join_next() => {
-                if let Err(error) = ended && error.is_panic() {
-                    tracing::error!(run.id = %serving.attempt.run, %error, "a connection of the broker panicked");
-                }
-                continue;
-            }
-        };
-        match (accepted, Arc::clone(&places).try_acquire_owned()) {
+        tokio::select! {
+            accepted = listener.accept() => taken.take(accepted).await,
+            Some(ended) = taken.connections.join_next() => taken.ended(&ended),
+            () = taken.serving.retired() => break,
+        }
+    }
+    // The socket has no path any more. Whoever connected before is served like everybody.
+    while let Ok(accepted) = timeout(LAST, listener.accept()).await {
+        taken.take(accepted).await;
+    }
+    drop(listener);
+    while let Some(ended) = taken.connections.join_next().await {
+        taken.ended(&ended);
+    }
+}
+
+/// The connections of one socket.
+struct Taken {
+    serving: Arc<Served>,
+    behind: Behind,
+    places: Arc<Semaphore>,
+    connections: JoinSet<()>,
+}
+
+impl Taken {
+    async fn take(&mut self, accepted: io::Result<(UnixStream, SocketAddr)>) {
+        match (accepted, Arc::clone(&self.places).try_acquire_owned()) {
             (Ok((stream, _)), Ok(place)) => {
-                connections.spawn(serve(Arc::clone(&serving), stream, behind.clone(), place));
+                let (serving, behind) = (Arc::clone(&self.serving), self.behind.clone());
+                self.connections.spawn(serve(serving, stream, behind, place));
             }
-            (Ok((stream, _)), Err(_)) => turn_away(&serving, &stream, &behind),
+            (Ok((stream, _)), Err(_)) => turn_away(&self.serving, &stream, &self.behind),
             (Err(error), _) => {
-                tracing::warn!(run.id = %serving.attempt.run, %error, "failed to accept a connection");
+                tracing::warn!(run.id = %self.serving.attempt.run, %error, "failed to accept a connection");
                 tokio::time::sleep(PAUSE).await;
             }
+        }
+    }
+
+    fn ended(&self, ended: &Result<(), JoinError>) {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            tracing::error!(run.id = %self.serving.attempt.run, %error, "a connection of the broker panicked");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cofferdam_core::{AllowRule, gateway};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::accept::{Behind, accept};
@@ -23,6 +23,8 @@ use crate::socket::{Socket, SocketPath};
 pub(crate) struct Attempt {
     serving: Arc<Served>,
     sockets: Vec<SocketPath>,
+    /// All of them are free while there is no connection.
+    places: Arc<Semaphore>,
     listeners: Mutex<JoinSet<()>>,
     recording: Mutex<Option<JoinHandle<()>>>,
 }
@@ -62,6 +64,7 @@ impl Attempt {
             model,
             git,
             recorder: Recorder::new(grant.attempt.clone(), ledger),
+            retiring: watch::Sender::new(false),
         });
         let mut listeners = JoinSet::new();
         let mut sockets = Vec::new();
@@ -79,6 +82,7 @@ impl Attempt {
         Ok(Self {
             serving,
             sockets,
+            places,
             listeners: Mutex::new(listeners),
             recording: Mutex::new(Some(recording)),
         })
@@ -87,6 +91,19 @@ impl Attempt {
     /// Replaces what is allowed beyond the grant.
     pub(crate) fn allow(&self, additions: Vec<AllowRule>) {
         self.serving.rules.set_additions(additions);
+    }
+
+    /// Stops listening. What is in flight goes on.
+    pub(crate) fn retire(&self) {
+        for socket in &self.sockets {
+            socket.remove();
+        }
+        self.serving.retiring.send_replace(true);
+    }
+
+    /// Whether there is no connection.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.places.available_permits() == self.serving.bounds.connections
     }
 
     /// Ends its connections, then settles what they left.

@@ -97,6 +97,23 @@ impl Broker {
         }
     }
 
+    /// Stops listening for all attempts, so that another broker can take their new connections. What is in flight goes on;
+    /// an attempt is closed when it [is idle](Self::is_idle).
+    pub fn retire(&self) {
+        for slot in self.attempts().values() {
+            if let Some(open) = slot.attempt.get() {
+                open.retire();
+            }
+        }
+    }
+
+    /// Whether an attempt has no connection: nothing of it is cut by closing it.
+    #[must_use]
+    pub fn is_idle(&self, attempt: &AttemptRef) -> bool {
+        let slot = self.attempts().get(attempt).cloned();
+        slot.is_none_or(|slot| slot.attempt.get().is_none_or(Attempt::is_idle))
+    }
+
     /// Stops serving an attempt: its connections are closed, what is in flight is settled, and its events are
     /// written.
     pub async fn close(&self, attempt: &AttemptRef) {

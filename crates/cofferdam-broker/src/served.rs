@@ -6,6 +6,7 @@ use cofferdam_core::AttemptRef;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 use crate::body::Body;
 use crate::dial::Dialer;
@@ -28,6 +29,8 @@ pub(crate) struct Served {
     pub(crate) model: Option<model::Routes>,
     pub(crate) git: Option<git::Route>,
     pub(crate) recorder: Recorder,
+    /// True once another broker is to take new connections.
+    pub(crate) retiring: watch::Sender<bool>,
 }
 
 /// Where a CONNECT leaves the connection that its client is to be joined with.
@@ -54,6 +57,12 @@ impl Served {
     /// What this attempt may use.
     pub(crate) fn bounds(&self) -> &Bounds {
         &self.bounds
+    }
+
+    /// Returns when another broker is to take new connections: what is in flight goes on, and nothing new begins.
+    pub(crate) async fn retired(&self) {
+        // The sender is ours, so that the wait cannot fail.
+        let _ = self.retiring.subscribe().wait_for(|retiring| *retiring).await;
     }
 
     /// Where decisions are written down.

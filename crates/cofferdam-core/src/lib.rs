@@ -22,6 +22,7 @@ mod iso_time;
 mod loopback;
 mod mask;
 mod message;
+mod node_name;
 mod outcome;
 mod permission;
 mod placement;
@@ -61,6 +62,7 @@ pub use iso_time::iso_time;
 pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
+pub use node_name::NodeName;
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
 pub use permission::PermissionMode;
 pub use placement::{Lane, Placement, Priority};
@@ -91,14 +93,16 @@ pub use seal::{
     NamespaceFact, OutsideSeal, Seal, Tried,
 };
 pub use settings::{
-    AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings, Capacity,
-    ContainerNetwork, Count, Cpus, DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings,
-    EngineAddress, ExecutionTimeMs, FilePattern, KeyPath, Layer, LimitOverrides, LimitSettings, MaskSettings,
-    MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit,
-    PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern, Role,
-    RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, ServiceSettings, Settings, SettingsError,
-    Size, StoreUrl, TimeoutSeconds, VariableName, WebOrigin, add_agent, read_layer,
-    reference as settings_reference, schema as settings_schema, set_mode, tighten,
+    AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings,
+    ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl, Capacity, ContainerNetwork, Count, Cpus,
+    DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings, EngineAddress, ExecutionTimeMs,
+    FilePattern, KeyPath, Layer, LimitOverrides, LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency,
+    MemorySize, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit, PolicyName, PolicySettings,
+    PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern, RetentionDays, RetentionSettings,
+    Role, RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, ServiceSettings, Settings,
+    SettingsError, Size, StoreConnections, StorePooler, StoreSettings, StoreUrl, TimeoutSeconds,
+    VariableName, WebOrigin, add_agent, read_layer, reference as settings_reference,
+    schema as settings_schema, set_mode, tighten,
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

@@ -129,7 +129,13 @@ pub async fn run_attached(
             cancel: cancel.clone(),
             held: Vec::new(),
         };
-        let after = execute(attempt).await?;
+        let after = match execute(attempt).await {
+            // An answer of the record may be lost when the thing is done.
+            Err(ExecuteError::LeaseLost) if node.store.run(&run).await?.state.is_final() => {
+                return report(node, &run).await;
+            }
+            executed => executed?,
+        };
         if after.state.is_final() || !wait_for_retry(node, &run, after.not_before_ms, cancel.clone()).await? {
             return report(node, &run).await;
         }

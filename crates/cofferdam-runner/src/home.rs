@@ -1,10 +1,13 @@
 //! The state folder: where everything is that must outlive a process.
 
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use cofferdam_core::PlaceId;
+use cofferdam_core::{NodeId, NodeName, PlaceId};
 
 /// The state folder (`~/.cofferdam`, or `COFFERDAM_HOME`), closed to everybody else.
 #[derive(Debug, Clone)]
@@ -33,6 +36,8 @@ impl Home {
             home.brokers(),
             home.dead_letters(),
             home.agents(),
+            home.service(),
+            home.logs(),
         ];
         for folder in folders {
             make(&folder)?;
@@ -52,28 +57,16 @@ impl Home {
     /// # Errors
     /// If it cannot be read or written.
     pub fn place(&self, now_ms: u64) -> io::Result<PlaceId> {
-        let path = self.root.join("place");
-        for _ in 0..2 {
-            match std::fs::read_to_string(&path) {
-                Ok(text) => return text.trim().parse().map_err(io::Error::other),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-            let mut random = [0; 16];
-            rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-            let place = PlaceId::new(now_ms, u128::from_le_bytes(random));
-            // Of several that do this at once the first one counts, and nobody sees half a name.
-            let unnamed = self.root.join(format!("{place}.making"));
-            std::fs::write(&unnamed, place.as_str())?;
-            let linked = std::fs::hard_link(&unnamed, &path);
-            std::fs::remove_file(&unnamed)?;
-            match linked {
-                Ok(()) => return Ok(place),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::Error::other("the name of the state folder comes and goes"))
+        made_once(&self.root.join("place"), |random| PlaceId::new(now_ms, random))
+    }
+
+    /// The id of the node that people call this, made when it is first asked for: a node that is started again is known by
+    /// it.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub fn node_id(&self, name: &NodeName, now_ms: u64) -> io::Result<NodeId> {
+        made_once(&self.service().join(format!("{name}.id")), |random| NodeId::new(now_ms, random))
     }
 
     /// The database.
@@ -130,9 +123,79 @@ impl Home {
         self.root.join("agents")
     }
 
+    /// What is known of the service's processes, by their name.
+    #[must_use]
+    pub fn service(&self) -> PathBuf {
+        self.root.join("service")
+    }
+
+    /// What the service's processes say.
+    #[must_use]
+    pub fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
     /// A lock and a wake socket per process that claims runs.
     #[must_use]
     pub fn nodes(&self) -> PathBuf {
         self.root.join("nodes")
+    }
+}
+
+/// Reads an id from a file, or makes it. Of several that do this at once the first one counts, and nobody sees half an id.
+fn made_once<T>(path: &Path, make: impl FnOnce(u128) -> T) -> io::Result<T>
+where
+    T: FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + fmt::Display,
+{
+    let read = || match std::fs::read_to_string(path) {
+        Ok(text) => text.trim().parse().map(Some).map_err(io::Error::other),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    };
+    if let Some(id) = read()? {
+        return Ok(id);
+    }
+    let mut random = [0; 16];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    let id = make(u128::from_le_bytes(random));
+    let unnamed = path.with_file_name(format!("{id}.making"));
+    std::fs::write(&unnamed, id.to_string())?;
+    let linked = std::fs::hard_link(&unnamed, path);
+    std::fs::remove_file(&unnamed)?;
+    match linked {
+        Ok(()) => Ok(id),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            read()?.ok_or_else(|| io::Error::other(format!("{} comes and goes", path.display())))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_known_by_its_name_and_a_folder_by_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let name = |text: &str| text.parse::<NodeName>().unwrap();
+        let main = home.node_id(&name("main"), 1).unwrap();
+        assert_eq!(home.node_id(&name("main"), 2).unwrap(), main);
+        assert_ne!(home.node_id(&name("second"), 2).unwrap(), main);
+        assert_eq!(home.place(1).unwrap(), home.place(2).unwrap());
+    }
+
+    #[test]
+    fn many_at_once_agree_on_one_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(folder.path()).unwrap();
+        let ids: Vec<NodeId> = std::thread::scope(|scope| {
+            let home = &home;
+            let ask = |now| scope.spawn(move || home.node_id(&NodeName::default(), now).unwrap());
+            let asked: Vec<_> = (0..8).map(ask).collect();
+            asked.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     }
 }

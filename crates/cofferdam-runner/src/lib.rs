@@ -29,11 +29,14 @@ mod slot;
 pub mod workspace;
 
 pub use attached::{Cancel, Progress, RunError, RunReport, Stage, report, run_attached};
-pub use dispatcher::Dispatcher;
-pub use egress::{BrokerAccess, BrokerProcess, BrokerService, ServiceError, StoreLedger};
+pub use dispatcher::{Dispatcher, DispatcherOptions, ModesRule, Stop};
+pub use egress::{
+    BrokerAccess, BrokerProcess, BrokerService, Keeper as BrokerKeeper, Retired as RetiredBroker,
+    ServiceError, StoreLedger,
+};
 pub use execute::ExecuteError;
 pub use failpoints::FAILPOINTS;
 pub use home::Home;
 pub use node::{
-    CallerPaths, EnvLookup, GitLookup, ModelChoice, ModelLookup, NoModel, Node, NodeOptions, now_ms,
+    CallerPaths, EnvLookup, GitLookup, ModelChoice, ModelLookup, NoModel, Node, NodeOptions, is_alive, now_ms,
 };

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cofferdam_broker::GitCredential;
 use cofferdam_core::{HostPort, Login, Mode, NodeId, PlaceId, Provider, Redactor, Vendor};
 use cofferdam_sandbox::{Attachment, Backend};
-use cofferdam_store::{ClaimRules, Owner, Slots, Store, Wakes};
+use cofferdam_store::{ClaimRules, Owner, Store, Wakes};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
 
@@ -20,6 +20,15 @@ use crate::home::Home;
 
 /// Looks up a variable of the caller's environment, which only the binary reads.
 pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// How long an attempt waits for a record that is away. A service outlives its database's restarts: whoever waits too long
+/// is ended because its lease runs out. A person at a terminal is told soon.
+fn patience(attachment: Attachment) -> Duration {
+    match attachment {
+        Attachment::Detached => Duration::from_secs(3600),
+        Attachment::Attached => Duration::from_secs(60),
+    }
+}
 
 /// How a [`Node`] is set up.
 pub struct NodeOptions {
@@ -45,8 +54,8 @@ pub struct NodeOptions {
     pub models: ModelLookup,
     /// Knows the caller's secrets. What an attempt may see is added for that attempt.
     pub redactor: Redactor,
-    /// How many attempts may be under way at once, together with those of all other nodes of the state folder.
-    pub slots: Slots,
+    /// Which runs it may have, and how many attempts may be under way at once, together with those of all other nodes.
+    pub rules: ClaimRules,
     /// Protections that tests leave out, to show that they would be missed.
     #[cfg(feature = "failpoints")]
     pub without: Vec<String>,
@@ -99,7 +108,7 @@ pub struct Node {
     pub(crate) git: GitLookup,
     pub(crate) models: ModelLookup,
     pub(crate) redactor: Redactor,
-    pub(crate) slots: Slots,
+    pub(crate) rules: ClaimRules,
     #[cfg(feature = "failpoints")]
     without: Vec<String>,
     /// Changes with every wake. A hint: whoever misses it polls.
@@ -122,7 +131,7 @@ impl Node {
             id: options.id,
             place,
             home: options.home,
-            store: options.store,
+            store: options.store.with_patience(patience(options.attachment)),
             backends: options.backends.into_iter().map(|backend| (backend.mode(), backend)).collect(),
             attachment: options.attachment,
             env: options.env,
@@ -131,7 +140,7 @@ impl Node {
             git: options.git,
             models: options.models,
             redactor: options.redactor,
-            slots: options.slots,
+            rules: options.rules,
             #[cfg(feature = "failpoints")]
             without: options.without,
             wakes: wakes.count(),
@@ -151,12 +160,20 @@ impl Node {
         Owner { node: self.id.clone(), place: self.place.clone() }
     }
 
-    /// Which runs it may have.
-    pub(crate) fn claim_rules(&self) -> ClaimRules {
-        ClaimRules::of(self.slots)
+    /// Whether its record is shared with nodes of other machines, which take over what it does not renew.
+    pub(crate) fn is_shared(&self) -> bool {
+        match &self.store {
+            Store::Sqlite(_) => false,
+            Store::Postgres(_) => true,
+        }
     }
 
-    /// The record of runs.
+    /// The record for whoever decides by whether it answers now.
+    pub(crate) fn impatient_store(&self) -> Store {
+        self.store.with_patience(Duration::ZERO)
+    }
+
+    /// The record of runs. While it is away, what is asked of it waits.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
@@ -219,7 +236,8 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 /// Whether a node of this machine lives. A lease says until when a node *may* write; this says at once
 /// that it is dead, so that nobody waits for a lease to expire.
-pub(crate) fn is_alive(home: &Home, id: &NodeId) -> bool {
+#[must_use]
+pub fn is_alive(home: &Home, id: &NodeId) -> bool {
     let Ok(lock) = File::options().write(true).open(lock_path(home, id)) else { return false };
     flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err()
 }

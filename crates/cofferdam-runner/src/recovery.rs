@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use cofferdam_core::{ErrorClass, FailureClass, Outcome, RunId, SandboxId};
-use cofferdam_store::{Claimed, Left, LiveRun};
+use cofferdam_core::{ErrorClass, FailureClass, NodeId, Outcome, PlaceId, RunId, SandboxId};
+use cofferdam_store::{Claimed, Left, LiveRun, Store};
 use tokio::sync::watch;
 
 use crate::attached::{Cancel, Progress};
+use crate::dispatcher::GRACE_MS;
 use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute, has_created};
 use crate::node::{Node, forget_dead, is_alive, now_ms};
 use crate::{dead_letters, redaction, workspace};
@@ -34,16 +35,28 @@ pub async fn sweep(node: &Node) -> Result<Swept, ExecuteError> {
     Ok(Swept { finished, removed })
 }
 
-/// Ends the attached runs whose process died.
+/// Whether a process is known to be dead: it was of this state folder, and its lock is free. Of a process of another
+/// folder only its lease tells.
+fn is_dead(node: &Node, process: &NodeId, place: Option<&PlaceId>) -> bool {
+    is_here(node, place) && !is_alive(&node.home, process)
+}
+
+/// An older program knew one folder only.
+fn is_here(node: &Node, place: Option<&PlaceId>) -> bool {
+    place.is_none_or(|place| *place == node.place)
+}
+
+/// Ends the attached runs of this state folder whose process died. Of other folders' runs those that wait for their
+/// process end when that folder is used again, and those under way when a dispatcher finds their lease run out.
 pub(crate) async fn end_dead(node: &Node) -> Result<Vec<RunId>, ExecuteError> {
     let mut finished = Vec::new();
     for reserved in node.store.reserved_runs().await? {
-        if !is_alive(&node.home, &reserved.claimable_by) {
+        if is_dead(node, &reserved.claimable_by, reserved.place.as_ref()) {
             finished.extend(end_reserved(node, &reserved.run).await?);
         }
     }
     for live in node.store.live_runs().await? {
-        if live.claimable_by.is_some() && !is_alive(&node.home, &live.node) {
+        if live.claimable_by.is_some() && is_dead(node, &live.node, live.place.as_ref()) {
             finished.extend(end_attached(node, &live).await?);
         }
     }
@@ -89,13 +102,22 @@ async fn lose(node: &Node, claimed: &Claimed, message: &str) -> Result<(), Execu
 
 /// Goes on with an attempt that a dead process has left.
 pub(crate) async fn resume(node: &Node, claimed: Claimed, retries: Retries) -> Result<(), ExecuteError> {
+    resume_as(node, claimed, Entry::Adopted, retries).await
+}
+
+async fn resume_as(
+    node: &Node,
+    claimed: Claimed,
+    entry: Entry,
+    retries: Retries,
+) -> Result<(), ExecuteError> {
     let (_open, cancel) = watch::channel(Cancel::No);
     let mut nobody = |_: Progress| {};
     execute(Attempt {
         node,
         redactor: redaction::redactor_of(node, &claimed),
         claimed,
-        entry: Entry::Adopted,
+        entry,
         retries,
         watch: &mut nobody,
         cancel,
@@ -105,20 +127,64 @@ pub(crate) async fn resume(node: &Node, claimed: Claimed, retries: Retries) -> R
     Ok(())
 }
 
-/// Detached runs whose node is dead or is a former self of this one.
-///
-/// # Errors
-/// [`ExecuteError`] if the record cannot be read.
-pub(crate) async fn orphans(node: &Node) -> Result<Vec<LiveRun>, ExecuteError> {
-    let mut live = node.store.live_runs().await?;
-    live.retain(|run| {
-        run.claimable_by.is_none() && (run.node == node.id || !is_alive(&node.home, &run.node))
-    });
-    Ok(live)
+/// A run that is under way and that nobody executes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Orphan {
+    /// Its sandbox is in this state folder, and can be opened again.
+    Here(LiveRun),
+    /// Its node was of another folder, and has not renewed its lease. Its sandbox cannot be reached from here.
+    Elsewhere(LiveRun),
+}
+
+impl Orphan {
+    /// The run as it is on record.
+    pub(crate) fn live(&self) -> &LiveRun {
+        match self {
+            Self::Here(live) | Self::Elsewhere(live) => live,
+        }
+    }
+}
+
+/// Runs that nobody executes: detached ones of a former self of this node or of a dead one beside it, and any of other
+/// folders whose lease ran out a while ago. The latter only if contact with the record is steady: after an outage of the
+/// database their nodes may just be about to renew.
+pub(crate) async fn orphans(
+    node: &Node,
+    store: &Store,
+    now_ms: u64,
+    is_steady: bool,
+) -> Result<Vec<Orphan>, ExecuteError> {
+    let live = store.live_runs().await?;
+    Ok(live.into_iter().filter_map(|live| orphan(node, live, now_ms, is_steady)).collect())
+}
+
+fn orphan(node: &Node, live: LiveRun, now_ms: u64, is_steady: bool) -> Option<Orphan> {
+    if !is_here(node, live.place.as_ref()) {
+        let is_over = live.lease_expires_at_ms.saturating_add(GRACE_MS) <= now_ms;
+        return (is_over && is_steady).then_some(Orphan::Elsewhere(live));
+    }
+    let is_free = live.node == node.id || !is_alive(&node.home, &live.node);
+    (live.claimable_by.is_none() && is_free).then_some(Orphan::Here(live))
+}
+
+/// Takes a run over. `None` if somebody else was faster, or its node has come back.
+pub(crate) async fn adopt(
+    node: &Node,
+    store: &Store,
+    orphan: &Orphan,
+) -> Result<Option<Claimed>, ExecuteError> {
+    let live = orphan.live();
+    let run = &live.attempt.run;
+    let adopted = if live.node == node.id {
+        store.adopt(&node.id, run, now_ms(), LEASE_MS).await?
+    } else {
+        store.adopt_for_recovery(run, live.token, &node.owner(), now_ms(), LEASE_MS).await?
+    };
+    Ok(adopted)
 }
 
 async fn remove_orphans(node: &Node) -> Result<Vec<SandboxId>, ExecuteError> {
-    // Sandboxes are listed before runs: one that is made in between belongs to a run that is seen.
+    // All that is listed is of this state folder. Sandboxes are listed before runs: one that is made in between belongs to a run that is seen.
     let mut found = Vec::new();
     for backend in node.backends.values() {
         match backend.list().await {
@@ -159,3 +225,7 @@ async fn remove_orphans(node: &Node) -> Result<Vec<SandboxId>, ExecuteError> {
     }
     Ok(removed)
 }
+
+#[cfg(test)]
+#[path = "recovery_tests.rs"]
+mod tests;

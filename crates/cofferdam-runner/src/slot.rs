@@ -28,8 +28,7 @@ pub(crate) async fn wait_for_turn(
     let run = &request.id;
     loop {
         // Another run that waits is a dispatcher's: here it would end with this terminal.
-        let claimed =
-            node.store.claim_run(run, &node.owner(), now_ms(), LEASE_MS, &node.claim_rules()).await?;
+        let claimed = node.store.claim_run(run, &node.owner(), now_ms(), LEASE_MS, &node.rules).await?;
         if claimed.is_some() {
             return Ok(claimed);
         }
@@ -39,7 +38,7 @@ pub(crate) async fn wait_for_turn(
         recovery::end_dead(node).await?;
         let is_behind = request.workspace == WorkspaceKind::Direct && node.store.is_behind(run).await?;
         let look = async {
-            match node.slots {
+            match node.rules.slots {
                 _ if is_behind => look_ahead(node, watch).await,
                 Slots::Unlimited if request.workspace == WorkspaceKind::Direct => {}
                 Slots::Unlimited => return Err(RunError::NotClaimable(run.clone())),

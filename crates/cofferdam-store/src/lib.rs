@@ -9,6 +9,7 @@
 
 mod audit;
 mod claim_rules;
+mod consistency;
 mod error;
 mod failpoint;
 mod fence;
@@ -31,6 +32,7 @@ mod wake;
 pub use audit::{Audit, NewAudit};
 pub use claim_rules::{ClaimRules, Owner};
 pub use cofferdam_core::{MessageKind, UnknownMessageKind};
+pub use consistency::{Examined, Problem};
 pub use error::{Error, OpenError};
 pub use failpoint::{FAILPOINTS, failpoint};
 pub use key::{KeyRecord, NewKey};

@@ -6,6 +6,8 @@ mod fixture;
 mod attempts;
 #[path = "conformance/cancel.rs"]
 mod cancel;
+#[path = "conformance/consistency.rs"]
+mod consistency;
 #[path = "conformance/conversations.rs"]
 mod conversations;
 #[path = "conformance/egress.rs"]

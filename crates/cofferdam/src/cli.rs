@@ -5,15 +5,23 @@ use clap::{Parser, Subcommand};
 use crate::commands::agents::AgentsCommand;
 use crate::commands::auth::AuthCommand;
 use crate::commands::completions::CompletionsArgs;
+use crate::commands::db::DbCommand;
 use crate::commands::dead_letter::DeadLetterCommand;
 use crate::commands::demo::DemoArgs;
 use crate::commands::init::InitArgs;
+use crate::commands::logs::LogsArgs;
 use crate::commands::message::MessageArgs;
+use crate::commands::restart::RestartArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsCommand;
 use crate::commands::sandbox::SandboxCommand;
+use crate::commands::serve::ServeArgs;
 use crate::commands::settings::SettingsCommand;
+use crate::commands::start::StartArgs;
+use crate::commands::status::StatusArgs;
+use crate::commands::stop::StopArgs;
 use crate::commands::trust::TrustArgs;
+use crate::commands::work::WorkArgs;
 
 /// Run coding agents on your repositories, sealed off from everything else.
 #[derive(Debug, Parser)]
@@ -35,6 +43,9 @@ pub(crate) enum Command {
     /// Look at runs that failed for good, and replay them
     #[command(subcommand)]
     DeadLetter(DeadLetterCommand),
+    /// Look after the database of the record
+    #[command(subcommand)]
+    Db(DbCommand),
     /// Look at what this machine can enforce, and build the image of containers
     #[command(subcommand)]
     Sandbox(SandboxCommand),
@@ -49,6 +60,20 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Settings(SettingsCommand),
     Trust(TrustArgs),
+    Serve(ServeArgs),
+    Work(WorkArgs),
+    Start(StartArgs),
+    Stop(StopArgs),
+    Restart(RestartArgs),
+    Status(StatusArgs),
+    Logs(LogsArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),
+}
+
+impl Command {
+    /// Whether it is a process of a service, which works for people who do not watch it.
+    pub(crate) fn is_service(&self) -> bool {
+        matches!(self, Self::Serve(_) | Self::Work(_))
+    }
 }

@@ -13,12 +13,14 @@ mod failure;
 mod known_agents;
 mod node;
 mod patch;
+mod record_place;
 mod records;
 mod redaction;
 mod repository;
 mod roles;
 mod sanitize;
 mod secrets;
+mod service;
 mod settings;
 mod signals;
 mod terminal;
@@ -51,7 +53,7 @@ fn main() -> std::process::ExitCode {
 fn start(cli: Cli) -> Result<ExitCode, Failure> {
     let caller = Caller::of_this_process()?;
     redaction::know(&caller);
-    install_tracing(&caller);
+    install_tracing(&caller, if cli.command.is_service() { SERVICE_LOG } else { COMMAND_LOG });
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -59,11 +61,16 @@ fn start(cli: Cli) -> Result<ExitCode, Failure> {
     runtime.block_on(commands::dispatch(cli.command, &caller))
 }
 
+/// What a command says by itself.
+const COMMAND_LOG: &str = "warn";
+/// What a process of a service does: people look there when nobody watched.
+const SERVICE_LOG: &str = "warn,cofferdam=info";
+
 /// stdout is data, so every log line goes to stderr.
-fn install_tracing(caller: &Caller) {
-    let asked = caller.var("COFFERDAM_LOG").and_then(|filter| filter.to_str()).unwrap_or("warn");
+fn install_tracing(caller: &Caller, default: &str) {
+    let asked = caller.var("COFFERDAM_LOG").and_then(|filter| filter.to_str()).unwrap_or(default);
     let filter = tracing_subscriber::EnvFilter::try_new(asked)
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| redaction::RedactedStderr)

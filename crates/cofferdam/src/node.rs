@@ -6,16 +6,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cofferdam_broker::{Bounds, Broker, Secrets};
-use cofferdam_core::{ContainerPolicy, DockerSettings, EngineAddress, NodeId, Settings, with_causes};
+use cofferdam_core::{ContainerPolicy, DockerSettings, EngineAddress, NodeId, NodeName, Settings};
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
 use cofferdam_sandbox::{Attachment, Backend, Refusal, apple, docker, host, native};
-use cofferdam_store::{OpenError, Slots, Store};
+use cofferdam_store::{ClaimRules, Slots, Store};
 
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::record_place::open_store;
 use crate::secrets::{CallerSecrets, no_model};
 use crate::{redaction, settings};
 
@@ -24,19 +25,6 @@ const LOCALE: [&str; 4] = ["LANG", "LANGUAGE", "TERM", "TZ"];
 
 /// Where an engine listens, unless somebody says otherwise.
 const DEFAULT_ENGINE: &str = "/var/run/docker.sock";
-
-/// Opens the record of runs.
-pub(crate) async fn open_store(home: &Home) -> Result<Store, Failure> {
-    Store::open_sqlite(&home.database()).await.map_err(|error| {
-        let failure = Failure::new(ExitCode::Refused, with_causes(&error));
-        match error {
-            OpenError::NetworkFileSystem { .. } => {
-                failure.hint("export COFFERDAM_HOME=/a/folder/on/a/local/disk")
-            }
-            _ => failure,
-        }
-    })
-}
 
 /// What a broker in this process works with. The default has no key, and serves nobody.
 #[derive(Clone, Default)]
@@ -62,34 +50,76 @@ impl BrokerSetup {
 
 /// Registers this process as a node, and first of all tells the truth about runs whose process has died.
 pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) -> Result<Node, Failure> {
-    let on = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
-    let store = open_store(home).await?;
-    let (secrets, keys) = (broker.secrets.clone(), broker.secrets.clone());
-    let settings = broker.settings.clone();
+    let store = open_store(home, caller).await?;
     let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));
-    let broker = BrokerAccess::Own { broker: broker.start(&ledger), ledger };
+    let access = BrokerAccess::Own { broker: broker.clone().start(&ledger), ledger };
+    let rules = ClaimRules::of(Slots::of(Some(broker.settings.sandbox.max_concurrency.count())));
+    let options = NodeOptions {
+        attachment: Attachment::Attached,
+        ..options(home, caller, NodeId::new(now_ms(), random_bits()?), store, &broker, access, rules)?
+    };
+    let node = Node::register(options).map_err(|error| {
+        Failure::internal("this process cannot be registered in the state folder", &error)
+    })?;
+    recovery::sweep(&node)
+        .await
+        .map_err(|error| Failure::internal("what earlier runs have left could not be looked at", &error))?;
+    Ok(node)
+}
+
+/// Registers this process as the node of a service. What its former self has left is its dispatcher's to take up.
+pub(crate) async fn register_named(
+    home: &Home,
+    caller: &Caller,
+    setup: &BrokerSetup,
+    name: &NodeName,
+    access: BrokerAccess,
+    rules: ClaimRules,
+) -> Result<Node, Failure> {
+    let id = home
+        .node_id(name, now_ms())
+        .map_err(|error| Failure::internal("the node's id cannot be kept in the state folder", &error))?;
+    let store = open_store(home, caller).await?;
+    let options = options(home, caller, id, store, setup, access, rules)?;
+    Node::register(options).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Failure::new(
+            ExitCode::Refused,
+            format!("there is a node named `{name}` in this state folder already"),
+        )
+        .hint("stop it, or give this one another name: --name second"),
+        _ => Failure::internal("this process cannot be registered in the state folder", &error),
+    })
+}
+
+fn options(
+    home: &Home,
+    caller: &Caller,
+    id: NodeId,
+    store: Store,
+    setup: &BrokerSetup,
+    broker: BrokerAccess,
+    rules: ClaimRules,
+) -> Result<NodeOptions, Failure> {
+    let (secrets, keys) = (setup.secrets.clone(), setup.secrets.clone());
     let paths = describe(caller);
-    let node = Node::register(NodeOptions {
-        id: NodeId::new(now_ms(), random_bits()?),
+    let backends = backends(home, caller, &setup.settings)
+        .map_err(|error| Failure::internal("our own binary cannot be found", &error))?;
+    Ok(NodeOptions {
+        id,
         home: home.clone(),
         store,
-        backends: backends(home, caller, &settings).map_err(on("our own binary cannot be found"))?,
-        attachment: Attachment::Attached,
+        backends,
+        attachment: Attachment::Detached,
         env: lookup(caller),
         caller: CallerPaths { path: paths.path, home: paths.home },
         broker,
         git: Arc::new(move |host| secrets.git(host)),
         models: Arc::new(move |cli, vendors| keys.choose(cli, vendors).map_err(|error| no_model(&error))),
         redactor: redaction::know(caller),
-        slots: Slots::of(Some(settings.sandbox.max_concurrency.count())),
+        rules,
         #[cfg(feature = "failpoints")]
         without: without(),
     })
-    .map_err(on("this process cannot be registered in the state folder"))?;
-    recovery::sweep(&node)
-        .await
-        .map_err(|error| Failure::internal("what earlier runs have left could not be looked at", &error))?;
-    Ok(node)
 }
 
 fn lookup(caller: &Caller) -> EnvLookup {

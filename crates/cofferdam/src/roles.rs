@@ -81,9 +81,10 @@ fn runtime_client() -> ExitCode {
 
 fn broker() -> ExitCode {
     let mut arguments = arguments();
-    match (arguments.next(), arguments.next().as_deref().and_then(std::ffi::OsStr::to_str)) {
-        (Some(state), Some(node)) => crate::broker_role::main(state.as_ref(), node),
-        _ => misused("broker STATE NODE"),
+    let text = |argument: Option<OsString>| argument.and_then(|text| text.into_string().ok());
+    match (arguments.next(), text(arguments.next()), text(arguments.next())) {
+        (Some(state), Some(node), name) => crate::broker_role::main(state.as_ref(), &node, name.as_deref()),
+        _ => misused("broker STATE NODE [NAME]"),
     }
 }
 

@@ -60,6 +60,7 @@ fn help_names_every_command() {
                    was said
       runs         Look at runs, cancel and remove them
       dead-letter  Look at runs that failed for good, and replay them
+      db           Look after the database of the record
       sandbox      Look at what this machine can enforce, and build the image of containers
       init         Set up: find agents, keys, logins and sandboxes, ask a few questions, and write the
                    settings

@@ -10,7 +10,7 @@ use cofferdam_core::{
     Source,
 };
 use cofferdam_runner::{Home, now_ms};
-use cofferdam_store::{RunRecord, Store};
+use cofferdam_store::{NodeRecord, Owner, RunRecord, Store};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::fixture::{Fixture, binary, test_binary};
@@ -77,6 +77,28 @@ impl Queue {
     #[must_use]
     pub fn run(&self, run: &RunId) -> RunRecord {
         self.runtime.block_on(self.store.run(run)).expect("the run is on record")
+    }
+
+    /// What the nodes tell of themselves.
+    ///
+    /// # Panics
+    /// If the record cannot be read.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<NodeRecord> {
+        self.runtime.block_on(self.store.nodes()).expect("the record can be read")
+    }
+
+    /// Takes a run that is under way for somebody else, as a node does that thinks the first one dead.
+    ///
+    /// # Panics
+    /// If it is not under way.
+    pub fn take(&self, run: &RunId, owner: &Owner) {
+        let taken = self.runtime.block_on(async {
+            let live = self.store.live_runs().await.expect("the record can be read");
+            let live = live.into_iter().find(|live| live.attempt.run == *run).expect("the run is under way");
+            self.store.adopt_for_recovery(run, live.token, owner, now_ms(), 30_000).await
+        });
+        assert!(taken.expect("the record can be written").is_some(), "the run is taken");
     }
 
     /// Asks for a run's end.

@@ -17,6 +17,7 @@ pub mod processes;
 mod record;
 mod registry;
 mod run;
+mod service;
 mod signal_pipe;
 mod tree;
 
@@ -31,5 +32,6 @@ pub use outside::{Outside, installed};
 pub use record::Record;
 pub use registry::Registry;
 pub use run::{Finished, Running};
+pub use service::Service;
 pub use signal_pipe::{SignalPipe, Waiting};
 pub use tree::{Tree, tree_of};

@@ -121,6 +121,7 @@ fn serving(host: &GitHost, path: &str, push: Option<&str>, ledger: Arc<TestLedge
         model: None,
         git: Some(route),
         recorder: Recorder::new(attempt, ledger),
+        retiring: tokio::sync::watch::Sender::new(false),
     })
 }
 

@@ -50,7 +50,14 @@ async fn serve_until_it_ends(serving: Arc<Served>, stream: UnixStream) {
         // The guard has time limits of its own; hyper's would also end a connection between two requests.
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
-    let served = poll_fn(|cx| connection.poll_without_shutdown(cx)).await;
+    let served = tokio::select! {
+        served = poll_fn(|cx| connection.poll_without_shutdown(cx)) => served,
+        () = serving.retired() => {
+            // Its next request is for whoever listens then.
+            std::pin::Pin::new(&mut connection).graceful_shutdown();
+            poll_fn(|cx| connection.poll_without_shutdown(cx)).await
+        }
+    };
     let parts = connection.into_parts();
     let stream = parts.io.into_inner();
     match (tunnel.take(), stream.fault(), served) {

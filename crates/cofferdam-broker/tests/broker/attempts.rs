@@ -234,3 +234,39 @@ async fn whoever_is_let_into_the_folder_may_connect() {
     let mode = std::fs::metadata(client.folder.join(gateway::SOCKET)).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o666);
 }
+
+#[tokio::test]
+async fn a_broker_that_retires_ends_what_it_has_and_another_takes_what_comes() {
+    let mut fixture = Fixture::new().await;
+    let (echo, web) = (echo().await.to_string(), Web::start(OK).await);
+    let at = web.address.to_string();
+    let client = fixture.attempt(1, &[&echo, &at]).await;
+    let (head, mut tunnel) = client.tunnel(&echo).await;
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let mut idle = client.connect().await;
+    idle.write_all(format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\n\r\n").as_bytes()).await.unwrap();
+    assert!(read_head(&mut idle).await.starts_with("HTTP/1.1 200"));
+
+    let retired = fixture.broker.clone();
+    retired.retire();
+    assert!(!client.folder.join(gateway::SOCKET).exists(), "the next one can tell that nothing was cut");
+    assert!(read_to_end(&mut idle).await.ends_with("hello"), "between two requests a connection is closed");
+    fixture.restart();
+    let next = fixture.attempt(1, &[&at]).await;
+    assert!(next.get(&at, "/").await.starts_with("HTTP/1.1 200"));
+
+    assert!(!retired.is_idle(&client.attempt), "the tunnel is still there");
+    tunnel.write_all(b"still here").await.unwrap();
+    let mut back = [0; 10];
+    in_time(tunnel.read_exact(&mut back)).await.unwrap();
+    assert_eq!(&back, b"still here");
+    drop(tunnel);
+    in_time(async {
+        while !retired.is_idle(&client.attempt) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    retired.close(&client.attempt).await;
+    assert!(next.get(&at, "/").await.starts_with("HTTP/1.1 200"), "the next one's socket stays");
+}

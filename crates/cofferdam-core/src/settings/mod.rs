@@ -2,6 +2,7 @@
 
 mod agents;
 mod amounts;
+mod artifacts;
 mod container_network;
 mod edit;
 mod engine_address;
@@ -18,6 +19,7 @@ mod runtime;
 mod sandbox;
 mod schema;
 mod service;
+mod store;
 mod store_url;
 mod untrusted;
 #[cfg(test)]
@@ -34,12 +36,14 @@ pub use self::amounts::{
     Count, Cpus, DiskSize, MaxAttempts, MaxConcurrency, MemorySize, OpenFiles, OutputSize, PidsLimit, Size,
     TimeoutSeconds,
 };
+pub use self::artifacts::{ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl};
 pub use self::container_network::ContainerNetwork;
 pub use self::edit::{add_agent, set_mode};
 pub use self::engine_address::EngineAddress;
 pub use self::key_path::KeyPath;
 pub use self::layers::{Effective, Layer, Origin};
 pub use self::limits::{LimitOverrides, LimitSettings, PolicySettings};
+pub(crate) use self::names::is_name;
 pub use self::names::{AllowEntry, FilePattern, PolicyName, VariableName};
 pub use self::read::{SettingsError, read_layer};
 pub use self::reference::reference;
@@ -51,6 +55,7 @@ pub use self::service::{
     AllowedHost, AllowedMode, AllowedRoot, Capacity, DrainSeconds, ExecutionTimeMs, PublicUrl, RepoPattern,
     ServiceSettings, WebOrigin,
 };
+pub use self::store::{RetentionDays, RetentionSettings, StoreConnections, StorePooler, StoreSettings};
 pub use self::store_url::StoreUrl;
 pub use self::untrusted::{Refused, tighten};
 use crate::egress::AllowRule;
@@ -92,6 +97,12 @@ pub struct Settings {
     pub roles: RolesSettings,
     /// The service: `cofferdam serve` and `cofferdam work`.
     pub service: ServiceSettings,
+    /// The record of runs.
+    pub store: StoreSettings,
+    /// The files that runs leave.
+    pub artifacts: ArtifactSettings,
+    /// How long is kept what runs leave.
+    pub retention: RetentionSettings,
     /// What models cost.
     pub prices: PriceSettings,
 }

@@ -67,7 +67,7 @@ impl FilePattern {
 }
 
 /// Letters, digits, `.`, `_` and `-`, and nothing that leads elsewhere when it becomes the name of a file.
-pub(super) fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
         && text.len() <= LONGEST

@@ -8,9 +8,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::{
-    AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ContainerNetwork, Count, Cpus,
-    EngineAddress, FilePattern, OciRuntime, PolicyName, Provider, PublicUrl, RepoPattern, RuntimeCommand,
-    Settings, Size, VariableName, WebOrigin,
+    AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ArtifactEndpoint, ArtifactRegion,
+    ArtifactUrl, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, OciRuntime, PolicyName, Provider,
+    PublicUrl, RepoPattern, RuntimeCommand, Settings, Size, StorePooler, StoreUrl, VariableName, WebOrigin,
 };
 use crate::egress::AllowRule;
 use crate::image::ImageReference;
@@ -114,6 +114,11 @@ values! {
     ContainerNetwork => {
         "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]*$", "not": { "enum": ["host", "none"] }
     },
+    StoreUrl => { "type": "string", "pattern": "^postgres(ql)?://\\S*$" },
+    StorePooler => { "enum": ["none", "transaction"] },
+    ArtifactUrl => { "type": "string", "pattern": "^s3://[a-z0-9.-]{3,63}(/\\S*)?$" },
+    ArtifactEndpoint => { "type": "string", "pattern": "^https?://[^/@]+/?$" },
+    ArtifactRegion => { "type": "string", "pattern": "^[a-z0-9-]{1,64}$" },
     EngineAddress => { "type": "string", "pattern": "^(unix:///|tcp://[^/])" },
     AllowedMode => { "enum": [
         "native", "native:open", "docker", "docker:open", "apple", "apple:open", "host:open",

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::key_path::KeyPath;
 use super::layers::{Effective, Layer};
-use super::{AllowRule, SandboxSettings, Settings};
+use super::{AllowRule, SandboxSettings, Settings, StoreUrl};
 use crate::egress::preset;
 use crate::policy::Network;
 
@@ -76,7 +76,7 @@ pub fn tighten(base: &Effective, layer: &Layer) -> (Layer, Vec<Refused>) {
     let mut stricter = Layer::default();
     let mut refused = Vec::new();
     for (path, value, origin) in layer.leaves() {
-        let refuse = |value: &Value| Refused { path: path.clone(), value: value.clone() };
+        let refuse = |value: &Value| Refused { path: path.clone(), value: shown(path, value) };
         let keys = path.keys();
         match Rule::of(&keys) {
             Rule::Ignore => {}
@@ -104,6 +104,16 @@ pub fn tighten(base: &Effective, layer: &Layer) -> (Layer, Vec<Refused>) {
         }
     }
     (stricter, refused)
+}
+
+/// A value as it may be printed.
+fn shown(path: &KeyPath, value: &Value) -> Value {
+    match (path.keys().as_slice(), value) {
+        (["store", "url" | "listen_url"], Value::String(text)) => Value::String(
+            text.parse::<StoreUrl>().map_or_else(|error| error.to_string(), |url| url.to_string()),
+        ),
+        _ => value.clone(),
+    }
 }
 
 enum Strictness {

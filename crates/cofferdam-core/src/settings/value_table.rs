@@ -148,6 +148,33 @@ pub(super) fn rows() -> Vec<Row> {
     );
     row("egress.sets.npm", json!([["registry.npmjs.org:443"]]), &[(json!("x"), "type a list")]);
     row("egress.name_servers", json!([["10.0.0.53:53"]]), &[(json!(["10.0.0.53"]), "")]);
+    let database = || (json!("mysql://a/b"), "is not the address of a PostgreSQL database; type an address");
+    row(
+        "store.url",
+        json!(["postgres://me@db.example/cofferdam", "postgresql:///x?host=/run/pg"]),
+        &[database()],
+    );
+    row("store.listen_url", json!(["postgres://me@db.example:5432/cofferdam"]), &[database()]);
+    row(
+        "store.pooler",
+        json!(["none", "transaction"]),
+        &[(json!("session"), "type one of `none`, `transaction`")],
+    );
+    row("store.max_connections", json!([1, 10, 1_000]), &[(json!(0), "between 1 and 1000")]);
+    row(
+        "artifacts.url",
+        json!(["s3://artifacts", "s3://artifacts/a/b"]),
+        &[(json!("/srv"), "type a bucket")],
+    );
+    row(
+        "artifacts.endpoint",
+        json!(["https://storage.example"]),
+        &[(json!("storage"), "type an address such as")],
+    );
+    row("artifacts.region", json!(["eu-central-1"]), &[(json!("EU"), "is not a region; type one such as")]);
+    for key in ["retention.runs_days", "retention.events_days", "retention.artifacts_days"] {
+        row(key, json!([0, 30, "90"]), &[(json!(-1), "between 0 and 36525")]);
+    }
     row("prices.as_of", json!(["2026-10-01"]), &[text()]);
     row("prices.models.my-model.input", json!([1.0, 0]), &[price()]);
     row("prices.models.my-model.output", json!([4]), &[price(), (json!("4"), "type ")]);

@@ -31,6 +31,8 @@ pub enum BrokerAccess {
     },
     /// A broker that outlives this process and finds the attempts in the store: [`super::BrokerService`].
     Apart(BrokerProcess),
+    /// The same, kept by whoever keeps this process too.
+    Beside,
 }
 
 /// Why an attempt has no way out.
@@ -60,6 +62,7 @@ impl BrokerAccess {
                 process.ensure().await;
                 answers(&granted.folder).await
             }
+            Self::Beside => answers(&granted.folder).await,
         }
     }
 
@@ -82,6 +85,7 @@ impl BrokerAccess {
                 process.ensure().await;
                 answers(&publishing.grant.folder).await
             }
+            Self::Beside => answers(&publishing.grant.folder).await,
         }
     }
 
@@ -89,7 +93,7 @@ impl BrokerAccess {
     pub(crate) async fn resume(&self) {
         match self {
             // Its broker died with its process, and its agent too.
-            Self::Own { .. } => {}
+            Self::Own { .. } | Self::Beside => {}
             Self::Apart(process) => process.ensure().await,
         }
     }
@@ -120,7 +124,7 @@ impl BrokerAccess {
     pub(crate) fn listen(&self) -> Option<broadcast::Receiver<(AttemptRef, Event)>> {
         match self {
             Self::Own { ledger, .. } => Some(ledger.listen()),
-            Self::Apart(_) => None,
+            Self::Apart(_) | Self::Beside => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod grant;
+mod hand_over;
 mod ledger;
 mod process;
 mod service;
@@ -11,4 +12,4 @@ pub(crate) use grant::{Granted, Publishing, granted, publishing};
 
 pub use ledger::StoreLedger;
 pub use process::BrokerProcess;
-pub use service::{BrokerService, ServiceError};
+pub use service::{BrokerService, Keeper, Retired, ServiceError};

@@ -2,19 +2,21 @@
 //!
 //! It learns from the store which attempts its node has, so nobody has to tell it again after its own restart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 use std::time::Duration;
 
 use cofferdam_broker::{Broker, OpenError};
-use cofferdam_core::{AllowRule, AttemptRef, EventType, NewEvent, NodeId, SandboxId, gateway};
+use cofferdam_core::{AllowRule, AttemptRef, EventType, NewEvent, NodeId, SandboxId, gateway, with_causes};
 use cofferdam_store::Store;
 use serde_json::json;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::access::listed;
 use super::grant::{Publishing, folder, granted, publishing, publishing_folder};
+use super::hand_over::Mark;
 use crate::home::Home;
 use crate::node::{is_alive, now_ms};
 
@@ -22,6 +24,20 @@ use crate::node::{is_alive, now_ms};
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long it stays without a dispatcher and without an attempt: a dispatcher that is being restarted comes back.
 const LINGER: Duration = Duration::from_secs(3);
+/// The longest pause between two looks at a record that cannot be read.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How often a broker that hands over looks whether calls have ended, and whether attempts have.
+const LOOK_FOR_IDLE: Duration = Duration::from_millis(50);
+const LOOK_FOR_ENDS: Duration = Duration::from_secs(1);
+
+/// Who keeps a broker running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeper {
+    /// Its node, which starts it when it is needed: it ends by itself when nobody needs it.
+    Node,
+    /// Somebody who tells it when to end.
+    Supervisor,
+}
 
 /// A broker that serves the attempts of one node.
 pub struct BrokerService {
@@ -35,6 +51,10 @@ pub struct BrokerService {
     pub own: NodeId,
     /// The broker.
     pub broker: Broker,
+    /// Who keeps it running.
+    pub keeper: Keeper,
+    /// Held as long as it listens: one broker of a node does.
+    pub lock: File,
 }
 
 /// Why the service ended.
@@ -56,32 +76,102 @@ struct Served {
     publishing: Option<Publishing>,
 }
 
+/// A broker that listens no more, with what is still in flight.
+pub struct Retired {
+    store: Store,
+    broker: Broker,
+    marked: Vec<(AttemptRef, Option<Mark>)>,
+}
+
+impl Retired {
+    /// Finishes what is in flight. An attempt that is over has nobody who would hear the rest.
+    pub async fn finish(self) {
+        let Self { store, broker, mut marked } = self;
+        let mut look_at = Instant::now() + LOOK_FOR_ENDS;
+        loop {
+            let mut over = BTreeSet::new();
+            if look_at <= Instant::now() {
+                look_at = Instant::now() + LOOK_FOR_ENDS;
+                over = ended(&store, marked.iter().map(|(attempt, _)| attempt)).await;
+            }
+            let mut left = Vec::new();
+            for (attempt, mark) in marked {
+                if broker.is_idle(&attempt) || over.contains(&SandboxId::of(&attempt)) {
+                    broker.close(&attempt).await;
+                    mark.into_iter().for_each(Mark::remove);
+                } else {
+                    left.push((attempt, mark));
+                }
+            }
+            if left.is_empty() {
+                return;
+            }
+            marked = left;
+            sleep(LOOK_FOR_IDLE).await;
+        }
+    }
+}
+
+/// Those of the attempts that are over.
+async fn ended(store: &Store, attempts: impl Iterator<Item = &AttemptRef>) -> BTreeSet<SandboxId> {
+    let Ok(live) = store.live_runs().await else { return BTreeSet::new() };
+    let live: BTreeSet<SandboxId> = live.iter().map(|run| SandboxId::of(&run.attempt)).collect();
+    attempts.map(SandboxId::of).filter(|id| !live.contains(id)).collect()
+}
+
 impl BrokerService {
-    /// Serves until it is told to stop, or nobody needs it any more.
+    /// Serves until it is told to stop, or nobody needs it any more. When this returns, a successor can listen, and what is
+    /// in flight is still to be [finished](Retired::finish).
     ///
     /// # Errors
     /// [`ServiceError`] if it cannot go on. Whoever started it starts it again.
-    pub async fn run(self, mut stop: watch::Receiver<bool>) -> Result<(), ServiceError> {
+    pub async fn run(self, mut stop: watch::Receiver<bool>) -> Result<Retired, ServiceError> {
         let wakes = self.store.wakes(&self.own);
         let mut woken = wakes.count();
         let mut served: BTreeMap<SandboxId, Served> = BTreeMap::new();
         let mut idle_since = None;
+        let mut pause = LOOK_EVERY;
         loop {
-            self.look(&mut served).await?;
-            if served.is_empty() && !is_alive(&self.home, &self.node) {
-                let since = *idle_since.get_or_insert_with(tokio::time::Instant::now);
-                if since.elapsed() >= LINGER {
-                    return Ok(());
+            pause = match self.look(&mut served).await {
+                Ok(()) => LOOK_EVERY,
+                // Ending would cut every stream, and a database that is away comes back.
+                Err(ServiceError::Store(error)) if error.is_transient() => {
+                    tracing::warn!(error = %with_causes(&error), "the record cannot be read; trying again");
+                    (pause * 2).min(LONGEST_PAUSE)
                 }
-            } else {
+                Err(error) => return Err(error),
+            };
+            if self.is_needed(&served) {
                 idle_since = None;
+            } else if idle_since.get_or_insert_with(Instant::now).elapsed() >= LINGER {
+                break;
             }
             tokio::select! {
                 _ = woken.changed() => {}
-                () = sleep(LOOK_EVERY) => {}
-                _ = stop.wait_for(|stop| *stop) => return Ok(()),
+                () = sleep(pause) => {}
+                _ = stop.wait_for(|stop| *stop) => break,
             }
         }
+        Ok(self.retire(served))
+    }
+
+    fn is_needed(&self, served: &BTreeMap<SandboxId, Served>) -> bool {
+        match self.keeper {
+            Keeper::Supervisor => true,
+            Keeper::Node => !served.is_empty() || is_alive(&self.home, &self.node),
+        }
+    }
+
+    /// Lets a successor listen.
+    fn retire(self, served: BTreeMap<SandboxId, Served>) -> Retired {
+        let mark = |one: Served| {
+            let mark = Mark::set(&self.home, &one.attempt);
+            (one.attempt, mark.inspect_err(|error| tracing::warn!(%error, "a hand-over has no mark")).ok())
+        };
+        let marked = served.into_values().map(mark).collect();
+        self.broker.retire();
+        // The successor waits for the lock, which ends here.
+        Retired { store: self.store, broker: self.broker, marked }
     }
 
     async fn look(&self, served: &mut BTreeMap<SandboxId, Served>) -> Result<(), ServiceError> {
@@ -165,16 +255,25 @@ impl BrokerService {
             }
         }
         if was_served {
-            let data = json!({ "reason": "the broker was started again; calls in flight were cut" });
-            let event = NewEvent::new(now_ms(), EventType::EgressInterrupted, data);
-            self.store.record_egress(&attempt, &[event]).await?;
+            Mark::was_left(&self.home, &attempt);
+            self.tell_interrupted(&attempt).await?;
         }
         let mut one = Served { attempt, allowed: Vec::new(), publishing: None };
         self.refresh(&mut one).await?;
         Ok(Some(one))
     }
 
+    async fn tell_interrupted(&self, attempt: &AttemptRef) -> Result<(), ServiceError> {
+        let data = json!({ "reason": "the broker was started again; calls in flight were cut" });
+        let event = NewEvent::new(now_ms(), EventType::EgressInterrupted, data);
+        self.store.record_egress(attempt, &[event]).await?;
+        Ok(())
+    }
+
     async fn refresh(&self, one: &mut Served) -> Result<(), ServiceError> {
+        if Mark::was_left(&self.home, &one.attempt) {
+            self.tell_interrupted(&one.attempt).await?;
+        }
         let allowed = match &one.publishing {
             Some(publishing) => listed(&self.store, publishing).await?,
             None => self.store.allowances(&one.attempt.run).await?,

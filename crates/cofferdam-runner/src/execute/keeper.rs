@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use cofferdam_store::{Lease, Store};
+use cofferdam_store::{Error, Lease, Store};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
-use super::stop::ExecuteError;
+use super::hold::{Hold, LeaseClock};
 use crate::attached::Cancel;
 use crate::node::{Node, now_ms};
 
@@ -15,6 +15,10 @@ use crate::node::{Node, now_ms};
 pub(crate) const LEASE_MS: u64 = 30_000;
 /// How often it is renewed: a few renewals may be late before it expires.
 const RENEW_EVERY: Duration = Duration::from_secs(5);
+/// How soon it is tried again when that did not work.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// How long a renewal may take: one that hangs must not hide that the lease runs out.
+const RENEWS_WITHIN: Duration = Duration::from_secs(10);
 /// How often a cancel is looked for, should its wake be lost.
 const POLL_EVERY: Duration = Duration::from_millis(500);
 
@@ -22,32 +26,47 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 pub(crate) struct Keeper {
     task: JoinHandle<()>,
     cancel: watch::Receiver<Cancel>,
-    lost: watch::Receiver<bool>,
+    hold: watch::Receiver<Hold>,
 }
 
 impl Keeper {
     pub(crate) fn start(node: &Node, lease: &Lease, terminal: watch::Receiver<Cancel>) -> Self {
         let (cancel_sender, cancel) = watch::channel(*terminal.borrow());
-        let (lost_sender, lost) = watch::channel(false);
+        let (hold_sender, hold) = watch::channel(Hold::Ours);
+        let is_shared = node.is_shared();
         let keeping = Keeping {
-            store: node.store.clone(),
+            store: node.impatient_store(),
             lease: lease.clone(),
             terminal,
             cancel: cancel_sender,
-            lost: lost_sender,
+            hold: hold_sender,
             wakes: node.wakes.clone(),
+            is_shared,
+            clock: LeaseClock::renewed(now_ms(), is_shared),
             renew_at: Instant::now() + RENEW_EVERY,
         };
-        Self { task: tokio::spawn(keeping.run()), cancel, lost }
+        Self { task: tokio::spawn(keeping.run()), cancel, hold }
     }
 
-    /// What has been asked for: at the terminal, through the store, or because the lease is lost.
+    /// What has been asked for, at the terminal or through the store.
     pub(crate) fn cancel(&self) -> watch::Receiver<Cancel> {
         self.cancel.clone()
     }
 
-    pub(crate) fn still_ours(&self) -> Result<(), ExecuteError> {
-        if *self.lost.borrow() { Err(ExecuteError::LeaseLost) } else { Ok(()) }
+    /// Returns when the attempt is no longer ours, or may not be.
+    pub(crate) async fn lost(&self) -> Hold {
+        let mut hold = self.hold.clone();
+        let lost = hold.wait_for(|hold| *hold != Hold::Ours).await.map(|hold| *hold);
+        match lost {
+            Ok(hold) => hold,
+            // The keeper is gone with its attempt.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Whether the attempt is still ours.
+    pub(crate) fn hold(&self) -> Hold {
+        *self.hold.borrow()
     }
 }
 
@@ -62,8 +81,10 @@ struct Keeping {
     lease: Lease,
     terminal: watch::Receiver<Cancel>,
     cancel: watch::Sender<Cancel>,
-    lost: watch::Sender<bool>,
+    hold: watch::Sender<Hold>,
     wakes: watch::Receiver<u64>,
+    is_shared: bool,
+    clock: LeaseClock,
     renew_at: Instant,
 }
 
@@ -84,18 +105,31 @@ impl Keeping {
     async fn look(&mut self) {
         let asked = *self.terminal.borrow();
         self.raise(asked);
-        if self.store.cancel_requested(&self.lease.attempt().run).await.unwrap_or(false) {
+        if Instant::now() >= self.renew_at {
+            self.renew().await;
+        }
+        let asked = self.store.cancel_requested(&self.lease.attempt().run);
+        if let Ok(Ok(true)) = timeout(RENEWS_WITHIN, asked).await {
             self.raise(Cancel::Gracefully);
         }
-        if Instant::now() < self.renew_at {
-            return;
-        }
-        self.renew_at = Instant::now() + RENEW_EVERY;
-        let renewed = self.store.renew(&self.lease, now_ms(), LEASE_MS).await;
-        // Somebody else has the attempt now, and with it the sandbox: it is not ours to end. Any other error,
-        // such as a busy database, is tried again before the lease expires.
-        if matches!(renewed, Err(cofferdam_store::Error::StaleLease { .. })) {
-            self.lost.send_replace(true);
+    }
+
+    async fn renew(&mut self) {
+        let sent_at_ms = now_ms();
+        let renewed = timeout(RENEWS_WITHIN, self.store.renew(&self.lease, sent_at_ms, LEASE_MS)).await;
+        let hold = match renewed {
+            Ok(Ok(())) => {
+                self.clock = LeaseClock::renewed(sent_at_ms, self.is_shared);
+                self.renew_at = Instant::now() + RENEW_EVERY;
+                return;
+            }
+            Ok(Err(Error::StaleLease { .. } | Error::AlreadyFinal { .. })) => Hold::Taken,
+            // Any other error, such as a busy database, is tried again before the lease expires.
+            Ok(Err(_)) | Err(_) => self.clock.failed(now_ms()),
+        };
+        self.renew_at = Instant::now() + TRY_AGAIN;
+        if hold != Hold::Ours {
+            self.hold.send_replace(hold);
         }
     }
 

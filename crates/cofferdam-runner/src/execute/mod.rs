@@ -1,7 +1,9 @@
 //! One attempt, top to bottom. This is the straight line; everything else serves it.
 
 mod begin;
+mod hold;
 mod keeper;
+mod let_go;
 pub(crate) mod lines;
 mod mail;
 mod stop;
@@ -26,6 +28,7 @@ use crate::redaction::AllowedValues;
 use crate::{artifacts, dead_letters, redaction, workspace};
 use begin::begin;
 pub(crate) use begin::has_created;
+use hold::Hold;
 use keeper::Keeper;
 pub(crate) use keeper::LEASE_MS;
 pub use stop::ExecuteError;
@@ -48,12 +51,17 @@ pub(crate) enum Entry {
     Claimed,
     /// It was taken over from a process that died.
     Adopted,
+    /// It was taken over from a node of another machine, which has not renewed its lease. Its sandbox is there, so that
+    /// there is nothing to go on with.
+    Lost,
 }
 
 /// Where a run stands after an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct After {
     pub(crate) state: RunState,
+    /// How the attempt ended.
+    pub(crate) outcome: Outcome,
     /// When it may be claimed again, if it is queued.
     pub(crate) not_before_ms: u64,
 }
@@ -74,26 +82,41 @@ pub(crate) struct Attempt<'a> {
 
 /// Executes one attempt and records how it ended.
 ///
-/// The sandbox is destroyed here, in one place, whatever happened before. If the lease was lost, somebody
-/// else executes the attempt now, and nothing of it is touched.
+/// The sandbox is destroyed here, in one place, whatever happened before. An attempt that is no longer this node's is let
+/// go ([`let_go`]).
 pub(crate) async fn execute(mut attempt: Attempt<'_>) -> Result<After, ExecuteError> {
     let keeper = Keeper::start(attempt.node, &attempt.claimed.lease, attempt.cancel.clone());
     attempt.cancel = keeper.cancel();
     let mut left = Left::default();
-    let outcome = match run(&mut attempt, &mut left).await {
+    let ended = tokio::select! {
+        biased;
+        ended = run(&mut attempt, &mut left) => ended,
+        hold = keeper.lost() => return let_go::let_go(&mut attempt, hold).await,
+    };
+    let outcome = match ended {
         Ok(outcome) => outcome,
         Err(Stop::Outcome(outcome)) => *outcome,
-        Err(Stop::Store(error)) => return Err(error.into()),
+        Err(Stop::Store(error)) => return let_go::after_error(&mut attempt, error.into()).await,
     };
     let outcome = redaction::redact_outcome(&attempt.redactor, outcome);
-    keeper.still_ours()?;
-    let after = finish(&mut attempt, &outcome, left).await?;
-    destroy(&mut attempt).await;
-    Ok(after)
+    if keeper.hold() != Hold::Ours {
+        return let_go::let_go(&mut attempt, keeper.hold()).await;
+    }
+    match finish(&mut attempt, outcome, left).await {
+        Ok(after) => {
+            destroy(&mut attempt).await;
+            Ok(after)
+        }
+        Err(error) => let_go::after_error(&mut attempt, error).await,
+    }
 }
 
 /// From the workspace to what the agent left.
 async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop> {
+    if attempt.entry == Entry::Lost {
+        let message = "the node that had the run is gone: its lease ran out, and nobody renewed it";
+        return Ok(Outcome::failed(FailureClass::Lost, message));
+    }
     let backend = attempt.backend()?;
     let begun = begin(attempt, &backend).await?;
     let ended = supervise::supervise(attempt, &*backend, &begun).await?;
@@ -194,7 +217,7 @@ fn with_image_hint(outcome: Outcome, policy: &Policy) -> Outcome {
     }
 }
 
-async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome, mut left: Left) -> Result<After, ExecuteError> {
+async fn finish(attempt: &mut Attempt<'_>, outcome: Outcome, mut left: Left) -> Result<After, ExecuteError> {
     left.events.splice(0..0, std::mem::take(&mut attempt.held));
     redaction::redact_events(&attempt.redactor, &mut left.events);
     let Claimed { request, attempt: tried, lease } = &attempt.claimed;
@@ -203,23 +226,24 @@ async fn finish(attempt: &mut Attempt<'_>, outcome: &Outcome, mut left: Left) ->
         Retries::AsAsked => request.retry.clone(),
         Retries::Never => RetryPolicy { max_attempts: tried.number, ..request.retry.clone() },
     };
+    let store = &attempt.node.store;
     let before = outcome_before(attempt.node, tried).await?;
-    let (recorded, not_before_ms) = match decide(tried, outcome, before.as_ref(), &retry) {
+    let (recorded, not_before_ms) = match decide(tried, &outcome, before.as_ref(), &retry) {
         Decision::RetryAfter { delay_ms } => {
             let not_before = now.saturating_add(delay_ms);
-            (attempt.node.store.schedule_retry(lease, outcome, not_before, &left, now).await?, not_before)
+            (store.schedule_retry(lease, &outcome, not_before, &left, now).await?, not_before)
         }
-        Decision::Finish => (attempt.node.store.finish(lease, outcome, &left, now).await?, now),
+        Decision::Finish => (store.finish(lease, &outcome, &left, now).await?, now),
         Decision::DeadLetter { class } => {
-            let letter = attempt.letter(outcome, class, now);
+            let letter = attempt.letter(&outcome, class, now);
             left.letter = Some(letter.clone());
-            let recorded = attempt.node.store.finish(lease, outcome, &left, now).await?;
+            let recorded = store.finish(lease, &outcome, &left, now).await?;
             dead_letters::write(attempt.node, &tried.run, &letter);
             (recorded, now)
         }
     };
     attempt.tell(recorded.events);
-    Ok(After { state: recorded.state, not_before_ms })
+    Ok(After { state: recorded.state, outcome, not_before_ms })
 }
 
 /// How the attempt before this one ended, if there was one.
@@ -286,7 +310,7 @@ impl Attempt<'_> {
     fn letter(&self, outcome: &Outcome, class: ErrorClass, now_ms: u64) -> DeadLetter {
         let values = match self.entry {
             Entry::Claimed => AllowedValues::Known,
-            Entry::Adopted => redaction::values_left(self.node, &self.claimed),
+            Entry::Adopted | Entry::Lost => redaction::values_left(self.node, &self.claimed),
         };
         dead_letters::letter_of(&self.claimed, outcome, class, &self.redactor, values, now_ms)
     }
@@ -324,6 +348,7 @@ impl Attempt<'_> {
     async fn append(&mut self, events: Vec<NewEvent>) -> Result<(), Stop> {
         let events = self.with_held(events);
         if !events.is_empty() {
+            // While the record is away this waits, and nothing more of the worker's output is read.
             let stored = self.node.store.append(&self.claimed.lease, &events).await?;
             self.tell(stored);
         }

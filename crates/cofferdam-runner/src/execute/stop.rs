@@ -27,8 +27,11 @@ pub enum ExecuteError {
     #[error("the run's record could not be kept")]
     Store(#[from] cofferdam_store::Error),
     /// The lease was lost.
-    #[error("another node has taken the run")]
+    #[error("another node has taken the run, or it is over")]
     LeaseLost,
+    /// The record could not be reached until the lease had run out.
+    #[error("the record could not be reached for so long that another node may have taken the run")]
+    OutOfTouch,
 }
 
 impl From<cofferdam_store::Error> for Stop {

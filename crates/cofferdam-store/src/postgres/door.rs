@@ -16,6 +16,8 @@ use crate::names::resolve;
 /// Leads to one server, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Door {
+    host: String,
+    port: u16,
     folder: PathBuf,
     serving: JoinHandle<()>,
 }
@@ -25,14 +27,20 @@ impl Door {
     pub(super) fn to(host: &str, port: u16) -> io::Result<Self> {
         let (folder, listener) = listen(port)?;
         let host = host.to_owned();
+        let name = host.clone();
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let host = host.clone();
+                let host = name.clone();
                 // What fails here is an end of file to the driver, which tries again.
                 tokio::spawn(async move { carry(stream, &host, port).await.ok() });
             }
         });
-        Ok(Self { folder, serving })
+        Ok(Self { host, port, folder, serving })
+    }
+
+    /// Whether the server can be reached: the driver sees no more of it than an end of file.
+    pub(super) async fn try_out(&self) -> io::Result<()> {
+        connect(&self.host, self.port).await.map(drop)
     }
 
     /// The folder in which the driver looks for the socket. It is an abstract one: nothing is on the disk.
@@ -69,14 +77,17 @@ async fn carry(mut inside: UnixStream, host: &str, port: u16) -> io::Result<()> 
     if inside.peer_cred()?.pid() != own {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
+    let mut outside = connect(host, port).await?;
+    outside.set_nodelay(true)?;
+    tokio::io::copy_bidirectional(&mut inside, &mut outside).await?;
+    Ok(())
+}
+
+async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut failed = io::Error::from(io::ErrorKind::HostUnreachable);
     for address in resolve(host).await.map_err(io::Error::other)? {
         match TcpStream::connect((address, port)).await {
-            Ok(mut outside) => {
-                outside.set_nodelay(true)?;
-                tokio::io::copy_bidirectional(&mut inside, &mut outside).await?;
-                return Ok(());
-            }
+            Ok(stream) => return Ok(stream),
             Err(error) => failed = error,
         }
     }

@@ -51,7 +51,13 @@ impl Postgres {
                 Box::pin(async move { Ok(usable) })
             })
             .connect_lazy_with(connect);
-        let mut connection = pool.acquire().await.map_err(failed)?;
+        let mut connection = match (pool.acquire().await, &door) {
+            (Ok(connection), _) => connection,
+            (Err(error), None) => return Err(failed(error)),
+            (Err(error), Some(door)) => {
+                return Err(failed(door.try_out().await.err().map_or(error, sqlx::Error::Io)));
+            }
+        };
         migrate::to_newest(&mut connection).await.map_err(|error| match error {
             OpenError::Database(error) => failed(error),
             error => error,

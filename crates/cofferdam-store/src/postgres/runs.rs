@@ -52,12 +52,12 @@ impl Postgres {
     }
 
     pub(crate) async fn run_marks(&self, runs: &[RunId]) -> Result<Vec<RunMark>, Error> {
-        let runs: &[&str] = &runs.iter().map(RunId::as_str).collect::<Vec<_>>();
+        let wanted: &[&str] = &runs.iter().map(RunId::as_str).collect::<Vec<_>>();
         let rows = self
             .read(|mut session| async move {
                 Ok(session
                     .query("SELECT id, last_seq, state FROM runs WHERE id = ANY($1)")
-                    .bind(runs)
+                    .bind(wanted)
                     .fetch_all(session.connection())
                     .await?)
             })
@@ -66,7 +66,7 @@ impl Postgres {
             let run: &str = row.try_get("id")?;
             Ok(RunMark {
                 run: parse(run, "id", run)?,
-                last_seq: uint(row.try_get("last_seq")?),
+                last_seq: number(row, "last_seq")?,
                 state: parse_state(run, row.try_get("state")?)?,
             })
         };

@@ -47,7 +47,7 @@ pub(super) async fn to_newest(connection: &mut SqliteConnection) -> Result<(), O
     Ok(())
 }
 
-async fn version(connection: &mut SqliteConnection) -> Result<i64, sqlx::Error> {
+pub(super) async fn version(connection: &mut SqliteConnection) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar("PRAGMA user_version").fetch_one(connection).await
 }
 

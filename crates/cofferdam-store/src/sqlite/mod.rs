@@ -9,6 +9,7 @@ mod append;
 mod artifacts;
 mod audit;
 mod cancel;
+mod check;
 mod claim;
 mod egress;
 mod enqueue;

@@ -14,6 +14,7 @@ mod runs;
 
 use std::path::Path;
 
+use crate::consistency::Examined;
 use crate::error::{Error, OpenError};
 use crate::options::{PostgresOptions, StoreOptions};
 use crate::postgres::Postgres;
@@ -73,6 +74,28 @@ impl Store {
         match self {
             Self::Sqlite(store) => store.ping().await,
             Self::Postgres(store) => store.ping().await,
+        }
+    }
+
+    /// Looks whether the database is whole and the record holds what must be true of it. Reads all of it.
+    ///
+    /// # Errors
+    /// If the database fails; what is wrong with the record is no error.
+    pub async fn check(&self) -> Result<Examined, Error> {
+        match self {
+            Self::Sqlite(store) => store.check().await,
+            Self::Postgres(store) => store.check().await,
+        }
+    }
+
+    /// Which database it is and the version of its schema, without looking for problems.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn schema(&self) -> Result<Examined, Error> {
+        match self {
+            Self::Sqlite(store) => store.schema().await,
+            Self::Postgres(store) => store.schema().await,
         }
     }
 

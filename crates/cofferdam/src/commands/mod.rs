@@ -3,15 +3,23 @@
 pub(crate) mod agents;
 pub(crate) mod auth;
 pub(crate) mod completions;
+pub(crate) mod db;
 pub(crate) mod dead_letter;
 pub(crate) mod demo;
 pub(crate) mod init;
+pub(crate) mod logs;
 pub(crate) mod message;
+pub(crate) mod restart;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod sandbox;
+pub(crate) mod serve;
 pub(crate) mod settings;
+pub(crate) mod start;
+pub(crate) mod status;
+pub(crate) mod stop;
 pub(crate) mod trust;
+pub(crate) mod work;
 
 use crate::caller::Caller;
 use crate::cli::Command;
@@ -24,6 +32,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Run(args) => run::run(&args, caller).await,
         Command::Message(args) => message::run(&args, caller).await,
         Command::Runs(command) => runs::run(command, caller).await,
+        Command::Db(command) => db::run(&command, caller).await,
         Command::DeadLetter(command) => dead_letter::run(command, caller).await,
         Command::Sandbox(command) => sandbox::run(command, caller).await,
         Command::Init(args) => init::run(&args, caller).await,
@@ -31,6 +40,13 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Auth(command) => auth::run(command, caller).await,
         Command::Settings(command) => settings::run(&command),
         Command::Trust(args) => trust::run(&args, caller),
+        Command::Serve(args) => serve::run(&args, caller).await,
+        Command::Work(args) => work::run(&args, caller).await,
+        Command::Start(args) => start::run(&args, caller).await,
+        Command::Stop(args) => stop::run(&args, caller).await,
+        Command::Restart(args) => restart::run(&args, caller).await,
+        Command::Status(args) => status::run(&args, caller),
+        Command::Logs(args) => logs::run(&args, caller).await,
         Command::Demo(args) => demo::run(&args, caller).await,
         Command::Completions(args) => completions::run(&args),
     }

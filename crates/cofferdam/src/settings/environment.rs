@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use cofferdam_core::{
     ContainerNetwork, DockerSettings, Effective, EngineAddress, ExecutionTimeMs, ImageReference, Layer, Mode,
-    Origin, Settings,
+    Origin, ServiceSettings, Settings, StoreUrl,
 };
 
 use crate::caller::Caller;
@@ -17,6 +17,7 @@ const NETWORK: &str = "SANDBOX_DOCKER_NETWORK";
 const HOST: &str = "DOCKER_HOST";
 const ENVIRONMENT: &str = "EXECUTION_ENVIRONMENT";
 const LAUNCH_MODE: &str = "LAUNCH_MODE";
+const STORE_URL: &str = "COFFERDAM_STORE_URL";
 const MAX_EXECUTION_TIME: &str = "MAX_EXECUTION_TIME";
 
 /// Where agents run, as two variables say it.
@@ -27,7 +28,7 @@ enum Place {
 }
 
 /// What the caller's variables set. Those of containers and of the service that cannot be read are left out here: they
-/// concern whoever wants one, and [`docker`] tells those of containers.
+/// concern whoever wants one, and [`docker`] and [`service`] tell them.
 pub(super) fn layer(caller: &Caller, below: &Effective) -> Result<Layer, Failure> {
     let mut layer = Layer::default();
     if let Some((place, variable)) = place(caller)? {
@@ -50,7 +51,18 @@ pub(super) fn layer(caller: &Caller, below: &Effective) -> Result<Layer, Failure
         let origin = Origin::Environment(MAX_EXECUTION_TIME);
         layer.set_text(&["service", "max_execution_time_ms"], &most.count(), origin);
     }
+    if let Some(url) = store_url(caller)? {
+        layer.set_text(&["store", "url"], &url.secret(), Origin::Environment(STORE_URL));
+    }
     Ok(layer)
+}
+
+/// Where the record is. One that cannot be read stops everything: runs would go to another record.
+pub(super) fn store_url(caller: &Caller) -> Result<Option<StoreUrl>, Failure> {
+    if caller.var(STORE_URL).is_some_and(|url| url.is_empty()) {
+        return Ok(None);
+    }
+    variable(caller, STORE_URL)
 }
 
 /// The settings of containers on a Docker engine, with the caller's variables over them.
@@ -66,6 +78,15 @@ pub(crate) fn docker(caller: &Caller, settings: &Settings) -> Result<DockerSetti
         docker.host = Some(host);
     }
     Ok(docker)
+}
+
+/// The settings of the service, with the caller's variables over them.
+pub(crate) fn service(caller: &Caller, settings: &Settings) -> Result<ServiceSettings, Failure> {
+    let mut service = settings.service.clone();
+    if let Some(most) = variable(caller, MAX_EXECUTION_TIME)? {
+        service.max_execution_time_ms = most;
+    }
+    Ok(service)
 }
 
 /// The mode that was set, if it is a sandbox, and docker where none was: that is what the word meant where these

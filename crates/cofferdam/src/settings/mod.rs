@@ -10,9 +10,9 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use cofferdam_core::{Effective, Layer, Origin, Refused, Settings, read_layer, tighten};
+use cofferdam_core::{Effective, Layer, Origin, Refused, Settings, StoreSettings, read_layer, tighten};
 
-pub(crate) use self::environment::docker;
+pub(crate) use self::environment::{docker, service};
 pub(crate) use self::files::{LocalFile, local_file};
 pub(crate) use self::prices::prices;
 pub(crate) use self::trust::TrustRecord;
@@ -55,6 +55,24 @@ pub(crate) fn read(caller: &Caller) -> Result<Settings, Failure> {
 /// The settings of a state folder alone.
 pub(crate) fn read_in(folder: &Path) -> Result<Settings, Failure> {
     Ok(global(Some(folder))?.settings)
+}
+
+/// The settings of a service: those of the state folder and the variables. It works for many repositories, so that none
+/// around the folder that it happens to be started in has a say.
+pub(crate) fn read_for_service(caller: &Caller) -> Result<Settings, Failure> {
+    let effective = global(caller.state_folder().as_deref())?;
+    let variables = environment::layer(caller, &effective)?;
+    let settings = effective.under(&variables).settings;
+    Ok(Settings { service: service(caller, &settings)?, ..settings })
+}
+
+/// Where the record of the runs of a state folder is: as its own file says, with a variable over it.
+pub(crate) fn store(caller: &Caller, state: &Path) -> Result<StoreSettings, Failure> {
+    let mut store = global(Some(state))?.settings.store;
+    if let Some(url) = environment::store_url(caller)? {
+        store.url = Some(url);
+    }
+    Ok(store)
 }
 
 /// The folder whose `.cofferdam/settings.json` counts: the root of the repository around the current folder, or the

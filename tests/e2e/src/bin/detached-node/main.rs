@@ -2,20 +2,23 @@
 //!
 //! `detached-node STATE NODE BINARY CAPACITY`
 
+mod breakable;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
+use breakable::Breakable;
 use cofferdam_broker::GitCredential;
 use cofferdam_core::{EngineAddress, Login, Provider, Redactor, Vendor};
 use cofferdam_runner::logins::{LoginPlaces, Logins};
 use cofferdam_runner::{
-    BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, Home, ModelChoice, NoModel, Node, NodeOptions,
-    now_ms,
+    BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, DispatcherOptions, Home, ModelChoice, ModesRule,
+    NoModel, Node, NodeOptions, Stop, now_ms,
 };
 use cofferdam_sandbox::{Attachment, Backend, apple, docker, host, native};
-use cofferdam_store::{Slots, Store};
+use cofferdam_store::{ClaimRules, Slots, Store};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -33,7 +36,7 @@ async fn main() -> anyhow::Result<()> {
     let node = Node::register(NodeOptions {
         id,
         store: Store::open_sqlite(&home.database()).await?,
-        backends: backends(&home, &binary),
+        backends: backends(&home, &binary).into_iter().map(breakable).collect(),
         home,
         attachment: Attachment::Detached,
         env: Arc::new(|name| std::env::var(name).ok()),
@@ -42,20 +45,36 @@ async fn main() -> anyhow::Result<()> {
         git: Arc::new(|_| git_token()),
         models: Arc::new(model),
         redactor: Redactor::default(),
-        slots: Slots::of(max_concurrency()),
+        rules: ClaimRules::of(Slots::of(max_concurrency())),
         without: Vec::new(),
     })?;
-    let (stop, stopped) = watch::channel(false);
+    let (stop, stopped) = watch::channel(Stop::No);
     let mut terminate = signal(SignalKind::terminate())?;
     println!("ready");
     tokio::spawn(async move {
         terminate.recv().await;
-        stop.send_replace(true);
+        stop.send_replace(Stop::Now);
         // The channel stays open: a sender that is gone would look like a wait that failed.
         std::future::pending::<()>().await;
     });
-    Dispatcher::new(Arc::new(node), capacity).run(stopped).await?;
+    let options = DispatcherOptions {
+        capacity,
+        modes: ModesRule::Any,
+        drain: std::time::Duration::ZERO,
+        name: "test".to_owned(),
+        host: "test".to_owned(),
+        version: "0".to_owned(),
+    };
+    Dispatcher::new(Arc::new(node), options).run(stopped).await;
     Ok(())
+}
+
+/// A backend that makes no sandbox as long as a file is there, if the test names one.
+fn breakable(backend: Arc<dyn Backend>) -> Arc<dyn Backend> {
+    match std::env::var_os("TEST_BROKEN_WHILE") {
+        Some(path) => Arc::new(Breakable { backend, broken_while: path.into() }),
+        None => backend,
+    }
 }
 
 /// How many attempts may run at once, together with those of others.

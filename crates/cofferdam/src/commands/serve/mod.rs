@@ -1,0 +1,170 @@
+//! `cofferdam serve`: the service in the foreground.
+
+mod api;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Args;
+use cofferdam_core::{NodeId, Settings};
+use cofferdam_runner::{Home, Stop, is_alive};
+use tokio::sync::{mpsc, watch};
+
+use super::work::NodeFlags;
+use crate::caller::{Caller, now_ms};
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::record_place::open_store;
+use crate::service::{
+    Child, ChildRole, ChildState, Children, Instance, LogRole, keep_small, log_path, until_asked_to_stop,
+};
+use crate::settings;
+
+/// How long a dispatcher may take to be there.
+const STARTS_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// What a dispatcher may take beyond its drain before it is killed.
+const BEYOND_DRAIN: Duration = Duration::from_secs(15);
+
+/// Take tasks over HTTP and run them, until it is told to stop
+///
+/// It keeps two processes of its own: the dispatcher, which runs tasks, and the broker, which is their way out. The first
+/// SIGTERM or Ctrl-C stops gracefully; the second one at once. What runs in a sandbox goes on either way, and the next
+/// start takes it up again.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServeArgs {
+    /// What it is told about its node
+    #[command(flatten)]
+    pub(crate) node: NodeFlags,
+
+    /// Where the API listens, over `service.listen`
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// Run no tasks here: others do, with `cofferdam work`
+    #[arg(long)]
+    pub(crate) no_work: bool,
+
+    /// Leave the terminal that it was started from
+    #[arg(long, hide = true)]
+    background: bool,
+}
+
+impl ServeArgs {
+    /// The same as arguments of a service in the background.
+    pub(crate) fn background_arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["serve".into(), "--background".into()];
+        arguments.extend(self.node.arguments());
+        if let Some(listen) = self.listen {
+            arguments.extend(["--listen".into(), listen.to_string().into()]);
+        }
+        if self.no_work {
+            arguments.push("--no-work".into());
+        }
+        arguments
+    }
+}
+
+/// Serves until it is told to stop.
+pub(crate) async fn run(args: &ServeArgs, caller: &Caller) -> Result<ExitCode, Failure> {
+    let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
+    if args.background {
+        // Whatever ends the session of the terminal is not for us.
+        rustix::process::setsid()
+            .map_err(|errno| Failure::internal("the terminal cannot be left", &errno))?;
+    }
+    let mut settings = settings::read_for_service(caller)?;
+    settings.service.listen = args.listen.unwrap_or(settings.service.listen);
+    let home = caller.open_state()?;
+    let name = &args.node.name;
+    let stop = until_asked_to_stop().map_err(failed("signals cannot be received"))?;
+    let begun =
+        Instance::begin(&home, name, now_ms()).map_err(failed("the service's lock cannot be taken"))?;
+    let Some(mut instance) = begun else {
+        return Err(Failure::new(ExitCode::Refused, format!("the service `{name}` runs already")).hint(
+            "`cofferdam status` tells more; another one on the same state folder needs another --name",
+        ));
+    };
+    keep_small(log_path(&home, LogRole::Serve, name));
+    // Before any child: what it brings up to date is so for all.
+    let store = open_store(&home, caller).await?;
+    let (end_api, api_ends) = watch::channel(false);
+    let listen = api::start(&home, &settings, store, api_ends).await?;
+    let children = if args.no_work { Vec::new() } else { children(args, &home, &settings)? };
+    let works = !children.is_empty();
+    let (children, mut changes) = Children::start(children);
+    let node = home.node_id(name, now_ms()).map_err(failed("the node's id cannot be kept"))?;
+    if works {
+        until_node_is_there(&home, &node, &mut instance, &mut changes, &mut stop.subscribe()).await;
+    }
+    instance.say(|served| {
+        served.listen = listen;
+        served.is_ready = true;
+    });
+    tracing::info!(node = %name, listen = ?listen, "ready");
+    let mut asked = stop.subscribe();
+    loop {
+        tokio::select! {
+            Some(change) = changes.recv() => note(&mut instance, change),
+            _ = asked.wait_for(|asked| *asked != Stop::No) => break,
+        }
+    }
+    tracing::info!("stopping");
+    instance.say(|served| served.is_ready = false);
+    children.end(asked).await;
+    end_api.send_replace(true);
+    tracing::info!("stopped");
+    Ok(ExitCode::Succeeded)
+}
+
+/// The dispatcher and its broker.
+fn children(args: &ServeArgs, home: &Home, settings: &Settings) -> Result<Vec<Child>, Failure> {
+    let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
+    let program = std::env::current_exe().map_err(failed("our own binary cannot be found"))?;
+    let name = &args.node.name;
+    let node = home.node_id(name, now_ms()).map_err(failed("the node's id cannot be kept"))?;
+    let drain = args.node.drain.unwrap_or(settings.service.drain_seconds);
+    let child = |role: ChildRole, arguments: Vec<OsString>| Child {
+        role,
+        program: program.clone(),
+        arguments,
+        state: home.root().to_owned(),
+        log: log_path(home, role.log(), name),
+        ends_within: Duration::from_secs(drain.count().into()) + BEYOND_DRAIN,
+    };
+    let broker = ["broker".into(), home.root().into(), node.as_str().into(), name.as_str().into()];
+    let mut work: Vec<OsString> = vec!["work".into(), "--supervised".into()];
+    work.extend(args.node.arguments());
+    Ok(vec![child(ChildRole::Broker, broker.to_vec()), child(ChildRole::Work, work)])
+}
+
+/// Waits until the dispatcher is there, or for a moment: why it is not is in its log.
+async fn until_node_is_there(
+    home: &Home,
+    node: &NodeId,
+    instance: &mut Instance,
+    changes: &mut mpsc::Receiver<(LogRole, ChildState)>,
+    asked: &mut watch::Receiver<Stop>,
+) {
+    let there = async {
+        while !is_alive(home, node) {
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+                Some(change) = changes.recv() => note(instance, change),
+            }
+        }
+    };
+    tokio::select! {
+        waited = tokio::time::timeout(STARTS_WITHIN, there) => if waited.is_err() {
+            tracing::warn!("the dispatcher does not come up; `cofferdam logs --role work` tells why");
+        },
+        _ = asked.wait_for(|asked| *asked != Stop::No) => {}
+    }
+}
+
+fn note(instance: &mut Instance, (role, state): (LogRole, ChildState)) {
+    instance.say(|served| {
+        served.children.insert(role.as_str().to_owned(), state);
+    });
+}

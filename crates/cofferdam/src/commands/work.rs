@@ -1,0 +1,175 @@
+//! `cofferdam work`: a node that runs tasks of the queue.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use cofferdam_core::{AgentName, Capacity, DrainSeconds, NodeName, Role, Settings};
+use cofferdam_runner::{
+    BrokerAccess, BrokerProcess, Dispatcher, DispatcherOptions, Home, ModesRule, Stop, now_ms,
+};
+use cofferdam_store::{ClaimRules, Slots};
+use tokio::sync::watch;
+
+use crate::caller::Caller;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::node::{BrokerSetup, register_named};
+use crate::secrets::CallerSecrets;
+use crate::service::{LogRole, keep_small, log_path, supervisor_gone, until_asked_to_stop};
+use crate::settings;
+
+/// What a node is told.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct NodeFlags {
+    /// What the node is called. Started again under its name, it goes on with its own runs
+    #[arg(long, value_name = "NAME", default_value_t)]
+    pub(crate) name: NodeName,
+
+    /// The kinds of work that it takes: `worker`, `tester`, `docser`; all of them without this
+    #[arg(long, value_name = "ROLE,…", value_delimiter = ',')]
+    pub(crate) roles: Vec<Role>,
+
+    /// How many runs it has at the same time, over `service.capacity`
+    #[arg(long, value_name = "N")]
+    pub(crate) capacity: Option<Capacity>,
+
+    /// How long it waits for its runs when it is told to stop, over `service.drain_seconds`
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) drain: Option<DrainSeconds>,
+}
+
+/// Run tasks of the queue, beside a `cofferdam serve` or on another machine
+#[derive(Debug, Args)]
+pub(crate) struct WorkArgs {
+    #[command(flatten)]
+    node: NodeFlags,
+
+    /// A supervisor has started it: it ends with that, and has its broker from there
+    #[arg(long, hide = true)]
+    supervised: bool,
+}
+
+impl NodeFlags {
+    /// The same as arguments.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["--name".into(), self.name.as_str().into()];
+        if !self.roles.is_empty() {
+            let roles: Vec<&str> = self.roles.iter().map(|role| role.as_str()).collect();
+            arguments.extend(["--roles".into(), roles.join(",").into()]);
+        }
+        if let Some(capacity) = self.capacity {
+            arguments.extend(["--capacity".into(), capacity.count().to_string().into()]);
+        }
+        if let Some(drain) = self.drain {
+            arguments.extend(["--drain".into(), drain.count().to_string().into()]);
+        }
+        arguments
+    }
+}
+
+/// Works until it is told to stop.
+pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Failure> {
+    let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
+    let stop = requests(args.supervised).map_err(failed("what asks for an end cannot be watched"))?;
+    let settings = settings::read_for_service(caller)?;
+    let home = caller.open_state()?;
+    let name = &args.node.name;
+    if args.supervised {
+        keep_small(log_path(&home, LogRole::Work, name));
+    }
+    let access = match args.supervised {
+        true => BrokerAccess::Beside,
+        false => BrokerAccess::Apart(broker(&home, name)?),
+    };
+    let rules = rules(&args.node.roles, &settings);
+    let setup = BrokerSetup { secrets: CallerSecrets::of(caller)?, settings: settings.clone() };
+    let node = register_named(&home, caller, &setup, name, access, rules).await?;
+    let options = DispatcherOptions {
+        capacity: capacity(&args.node, &settings),
+        modes: ModesRule::Usable,
+        drain: Duration::from_secs(args.node.drain.unwrap_or(settings.service.drain_seconds).count().into()),
+        name: name.to_string(),
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    tracing::info!(node = %name, node.id = %node.id(), capacity = options.capacity, "working");
+    Dispatcher::new(Arc::new(node), options).run(stop).await;
+    Ok(ExitCode::Succeeded)
+}
+
+/// Signals drain; without a supervisor there is nothing to wait for: whoever is started next goes on with what runs.
+fn requests(supervised: bool) -> std::io::Result<watch::Receiver<Stop>> {
+    let stop = until_asked_to_stop()?;
+    let asked = stop.subscribe();
+    if supervised {
+        let gone = supervisor_gone()?;
+        tokio::spawn(async move {
+            gone.await;
+            tracing::info!("the supervisor is gone");
+            stop.send_replace(Stop::Now);
+        });
+    }
+    Ok(asked)
+}
+
+/// The broker of a node without a supervisor: the node keeps it, and it outlives the node's restarts.
+fn broker(home: &Home, name: &NodeName) -> Result<BrokerProcess, Failure> {
+    let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
+    let program = std::env::current_exe().map_err(failed("our own binary cannot be found"))?;
+    let node = home.node_id(name, now_ms()).map_err(failed("the node's id cannot be kept"))?;
+    let command = [program.into(), "broker".into(), home.root().into(), node.as_str().into()];
+    Ok(BrokerProcess::new(command.to_vec()))
+}
+
+fn capacity(flags: &NodeFlags, settings: &Settings) -> usize {
+    let asked = flags.capacity.or(settings.service.capacity).map(|capacity| capacity.count() as usize);
+    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into))
+}
+
+/// Which runs it may have, as the settings say it.
+fn rules(roles: &[Role], settings: &Settings) -> ClaimRules {
+    let service = &settings.service;
+    let agents: BTreeMap<AgentName, NonZeroU32> = settings
+        .agents
+        .iter()
+        .filter_map(|(name, agent)| Some((name.clone(), agent.max_concurrency?.count())))
+        // Without a limit of its own, although all others have one.
+        .map(|(name, most)| (name, NonZeroU32::new(most).unwrap_or(NonZeroU32::MAX)))
+        .collect();
+    ClaimRules {
+        roles: roles.to_vec(),
+        modes: Vec::new(),
+        slots: Slots::of(Some(settings.sandbox.max_concurrency.count())),
+        per_project: Slots::of(Some(service.max_concurrency_per_project.count())),
+        per_agent: Slots::of(Some(service.max_concurrency_per_agent.count())),
+        agents,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agents_own_bound_goes_before_that_of_all() {
+        let settings: Settings = serde_json::from_value(serde_json::json!({
+            "service": {"max_concurrency_per_agent": 2, "max_concurrency_per_project": 3},
+            "agents": {
+                "one": {"provider": "codex", "max_concurrency": 1},
+                "free": {"provider": "codex", "max_concurrency": 0},
+                "plain": {"provider": "codex"}
+            }
+        }))
+        .unwrap();
+        let rules = rules(&[Role::Tester], &settings);
+        assert_eq!(rules.roles, [Role::Tester]);
+        assert_eq!(rules.per_agent, Slots::of(Some(2)));
+        assert_eq!(rules.per_project, Slots::of(Some(3)));
+        let most = |name: &str| rules.agents.get(name).map(|most| most.get());
+        assert_eq!((most("one"), most("free"), most("plain")), (Some(1), Some(u32::MAX), None));
+    }
+}
