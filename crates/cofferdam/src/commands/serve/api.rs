@@ -10,7 +10,7 @@ use std::time::Duration;
 use cofferdam_core::{Effective, NodeId, Scopes};
 use cofferdam_runner::Home;
 use cofferdam_server::{
-    Bounds, FIRST_KEY_NAME, KeyRule, LocalArtifacts, Options, Service, StartError, make_key,
+    Bounds, FIRST_KEY_NAME, KeyRule, Options, Service, SharedArtifacts, StartError, make_key,
 };
 use cofferdam_store::Store;
 use tokio::net::TcpListener;
@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::record_place::open_artifacts;
 
 /// Whoever asks is told that the record is away, and asks again; a run that is under way waits much longer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -61,7 +62,7 @@ pub(super) async fn start(
         state_folder: Some(home.root().to_owned()),
         home: caller.home(),
         node: NodeId::new(now_ms(), random_bits()?),
-        artifacts: Arc::new(LocalArtifacts::new(home.runs())),
+        artifacts: Arc::new(SharedArtifacts::new(home.runs(), open_artifacts(home, caller)?)),
         listen: listens,
         keys: key_rule(caller),
         bounds: Bounds::default(),
