@@ -267,7 +267,7 @@ async fn a_record_that_leads_out_of_its_folder_leads_nowhere() {
     std::os::unix::fs::symlink(&outside, &link).unwrap();
     let artifact = |name: &str, path: &std::path::Path| cofferdam_store::NewArtifact {
         name: name.to_owned(),
-        path: path.to_owned(),
+        place: path.to_owned().into(),
         bytes: 2,
         sha256: String::new(),
     };
