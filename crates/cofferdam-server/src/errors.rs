@@ -51,6 +51,11 @@ impl ApiError {
             .with(json!({ "field": field, "hint": hint }))
     }
 
+    /// Values that are good each, and cannot hold together.
+    pub(crate) fn conflict(error: &ValueError) -> Self {
+        Self::new(ErrorCode::ConflictingOptions, error.problem.clone()).with(json!({ "hint": error.hint }))
+    }
+
     pub(crate) fn code(&self) -> ErrorCode {
         self.code
     }

@@ -68,6 +68,14 @@ fn help_names_every_command() {
       auth         Find out whether agents are logged in
       settings     Look at what can be set
       trust        Let a repository's .cofferdam/settings.json take effect, as it is now
+      serve        Take tasks over HTTP and run them, until it is told to stop
+      work         Run tasks of the queue, beside a `cofferdam serve` or on another machine
+      start        Start the service in the background, and wait until it is ready
+      stop         Stop the service that runs in the background
+      restart      Stop the service, if it runs, and start it in the background. Runs go on in their
+                   sandboxes meanwhile
+      status       Tell whether the service runs
+      logs         Print what the processes of the service have said
       demo         Show on a sample repository what a sealed run holds
       completions  Print the completions of your shell
       help         Print this message or the help of the given subcommand(s)
