@@ -1,8 +1,12 @@
 //! What an error looks like, and every code there is. `docs/errors/README.md` says what each means.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::schema::RequestIdText;
 
@@ -25,7 +29,7 @@ pub struct ErrorBody {
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal;)+) => {
         /// What went wrong, for programs. Codes are stable.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum ErrorCode {
             $($(#[$doc])* #[serde(rename = $text)] $name,)+
         }
@@ -47,6 +51,19 @@ macro_rules! codes {
             }
         }
     };
+}
+
+impl PartialSchema for ErrorCode {
+    fn schema() -> RefOr<Schema> {
+        let names: Vec<&str> = Self::ALL.iter().map(|code| code.as_str()).collect();
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+    }
+}
+
+impl ToSchema for ErrorCode {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("ErrorCode")
+    }
 }
 
 codes! {
@@ -72,6 +89,10 @@ codes! {
     ProjectNotFound = "PROJECT_NOT_FOUND", 404;
     /// There is no such agent.
     AgentNotFound = "AGENT_NOT_FOUND", 404;
+    /// The settings have no such policy.
+    PolicyNotFound = "POLICY_NOT_FOUND", 404;
+    /// There is no such path, or it is in no repository.
+    PathNotFound = "PATH_NOT_FOUND", 404;
     /// The run is no dead letter.
     DeadLetterNotFound = "DEAD_LETTER_NOT_FOUND", 404;
     /// The run has left no such file, or no longer has it.
@@ -88,6 +109,8 @@ codes! {
     RunNotEnded = "RUN_NOT_ENDED", 409;
     /// The idempotency key was used before, for another request.
     IdempotencyMismatch = "IDEMPOTENCY_MISMATCH", 409;
+    /// What is asked for cannot hold together, with the agent or with the settings.
+    ConflictingOptions = "CONFLICTING_OPTIONS", 409;
     /// There is a project of this name.
     ProjectExists = "PROJECT_EXISTS", 409;
     /// The body is longer than this service reads.

@@ -16,9 +16,10 @@ mod health;
 mod message;
 mod node;
 mod project;
+mod read;
 mod run;
 mod run_request;
-mod schema;
+pub mod schema;
 pub mod sse;
 
 pub use agent::{AgentList, AgentResponse};

@@ -13,7 +13,7 @@ pub struct SendMessageRequest {
     pub kind: MessageKind,
     /// What is said. An `interrupt` may say nothing.
     #[serde(default)]
-    #[schema(max_length = 100_000)]
+    #[schema(max_length = 100_000, pattern = "^[^\\u0000]*$")]
     pub content: String,
 }
 

@@ -3,55 +3,60 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::schema::{AgentNameText, LaneText, ProjectRefText};
+use crate::read::{object, objects, present, whole};
+use crate::schema::{
+    AgentNameText, AllowText, BranchText, CommitText, CpusText, FilePatternText, FolderText, ForwardText,
+    ImageText, LaneText, ModelText, ProjectNameText, ReferenceText, RepoText, SayingText, SizeText, ToolText,
+    VariableText,
+};
 
 /// A task for an agent, or a program. Both `POST /execute` and `POST /api/v1/runs` take it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateRunRequest {
     /// What the agent is to do. Either this or `command`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 100_000, example = "Fix the login bug")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = SayingText)]
     pub task: Option<String>,
     /// A program and its arguments instead of an agent. It is started as it is, never through a shell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(min_items = 1, max_items = 1000)]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<String>, min_items = 1, max_items = 1000)]
     pub command: Option<Vec<String>>,
     /// The repository: an address (https, ssh, git), `owner/name` on GitHub, or a path of the service's machine; an
     /// empty workspace without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 2000, example = "https://github.com/owner/repo")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = RepoText)]
     pub repo: Option<String>,
     /// Branch, tag or commit to start from; the default branch without it.
-    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 250)]
+    #[serde(default, rename = "ref", deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ReferenceText)]
     pub reference: Option<String>,
     /// The changes are committed and pushed to this branch of the repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 200)]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = BranchText)]
     pub branch: Option<String>,
     /// What that commit says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 65_536)]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = CommitText)]
     pub commit_message: Option<String>,
     /// A registered project, by id or name, instead of `repo`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = ProjectRefText)]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ProjectNameText)]
     pub project_id: Option<String>,
     /// The kind of work: `worker`, `tester` or `docser`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^(worker|tester|docser)$")]
     pub role: Option<String>,
     /// Who goes first among those that wait: the higher number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "whole", default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = -100, maximum = 100)]
     pub priority: Option<i64>,
     /// Of one lane at most one run is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = LaneText)]
+    #[schema(value_type = Option<LaneText>)]
     pub lane: Option<String>,
     /// How it is done.
-    #[serde(default, skip_serializing_if = "RunOptions::is_default")]
+    #[serde(default, deserialize_with = "object", skip_serializing_if = "RunOptions::is_default")]
     pub options: RunOptions,
 }
 
@@ -64,23 +69,26 @@ pub struct RunOptions {
     pub include_diff: Option<bool>,
     /// What the agent's CLI lets its model do: `acceptEdits`, `full`, `restricted`, or one of the CLI's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 40, example = "acceptEdits")]
+    #[schema(
+        pattern = "^(full|acceptEdits|restricted|default|dontAsk|plan|bypassPermissions|danger-full-access)$",
+        example = "acceptEdits"
+    )]
     pub permission_mode: Option<String>,
     /// Stands in place of the CLI's own system prompt, where the CLI can; is added to it where it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 100_000)]
+    #[schema(max_length = 100_000, pattern = "^[^\\u0000]*$")]
     pub system_prompt: Option<String>,
     /// Added to the CLI's own system prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 100_000)]
+    #[schema(max_length = 100_000, pattern = "^[^\\u0000]*$")]
     pub append_system_prompt: Option<String>,
     /// The model, as the CLI names it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(value_type = Option<ModelText>)]
     pub model: Option<String>,
     /// The agent: one of the settings, or `claude_code`, `codex`, `opencode`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = AgentNameText)]
+    #[schema(value_type = Option<AgentNameText>)]
     pub agent: Option<String>,
     /// Which sandbox is made: `native`, `docker`, `apple` or `host`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +96,7 @@ pub struct RunOptions {
     pub mode: Option<String>,
     /// A policy of the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = AgentNameText)]
+    #[schema(value_type = Option<AgentNameText>)]
     pub policy: Option<String>,
     /// What the run can reach: `sealed`, `none` or `open`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,15 +104,15 @@ pub struct RunOptions {
     pub network: Option<String>,
     /// What a sealed run may connect to besides its model: `HOST:PORT`, or a set such as `npm`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 100)]
+    #[schema(value_type = Vec<AllowText>, max_items = 100)]
     pub allow: Vec<String>,
     /// Services on the sandbox's own loopback: `PORT=HOST:PORT`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 20)]
+    #[schema(value_type = Vec<ForwardText>, max_items = 20)]
     pub forward: Vec<String>,
     /// The branch of the repository that the agent itself may push.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(value_type = Option<BranchText>)]
     pub push: Option<String>,
     /// Whether a program may use the model through the broker, as agents do.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,30 +122,30 @@ pub struct RunOptions {
     pub vendor_tools: Option<bool>,
     /// The container's image.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 300)]
+    #[schema(value_type = Option<ImageText>)]
     pub image: Option<String>,
     /// Longest time of one attempt, up to what the operator allows.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1000, maximum = 604_800_000)]
     pub timeout_ms: Option<u64>,
     /// Turns of the model that the agent may take, where its CLI can count them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10_000)]
     pub max_turns: Option<u32>,
     /// The folder of the repository that the agent starts in.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 1024)]
+    #[schema(value_type = Option<FolderText>)]
     pub working_dir: Option<String>,
     /// The only tools that the model has, as the CLI names them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 100)]
+    #[schema(value_type = Vec<ToolText>, max_items = 100)]
     pub allowed_tools: Vec<String>,
     /// Tools that it has not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 100)]
+    #[schema(value_type = Vec<ToolText>, max_items = 100)]
     pub disallowed_tools: Vec<String>,
     /// How often the run is tried before it is given up.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 100)]
     pub max_attempts: Option<u32>,
     /// What it may spend at the model, in US dollars.
@@ -145,40 +153,40 @@ pub struct RunOptions {
     #[schema(minimum = 0.000_001, maximum = 1_000_000)]
     pub max_cost_usd: Option<f64>,
     /// Tokens that it may use, input and output together.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 4_294_967_295_u64)]
     pub max_tokens: Option<u64>,
     /// Calls of the model that it may make.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 4_294_967_295_u64)]
     pub max_model_calls: Option<u64>,
     /// Memory of all its processes, such as `2g`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 30)]
+    #[schema(value_type = Option<SizeText>)]
     pub memory: Option<String>,
     /// Processors, such as `0.5`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 30)]
+    #[schema(value_type = Option<CpusText>)]
     pub cpus: Option<String>,
     /// Processes and threads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 4_000_000)]
+    #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 4_194_304)]
     pub pids: Option<u32>,
     /// What it may write to disk, such as `10g`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 30)]
+    #[schema(value_type = Option<SizeText>)]
     pub disk: Option<String>,
     /// Names of the node's variables that are passed on. Needs the scope `system`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 100)]
+    #[schema(value_type = Vec<VariableText>, max_items = 100)]
     pub env: Vec<String>,
     /// Paths of the node that are visible inside. Needs the scope `system`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "objects", skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 100)]
     pub mounts: Vec<MountRequest>,
     /// Files that are shown although they look like secrets. Needs the scope `system` for a path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 100)]
+    #[schema(value_type = Vec<FilePatternText>, max_items = 100)]
     pub unmask: Vec<String>,
     /// Whether a run of `POST /execute` is cancelled when its caller hangs up.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,7 +198,7 @@ pub struct RunOptions {
 #[serde(deny_unknown_fields)]
 pub struct MountRequest {
     /// The path: absolute.
-    #[schema(min_length = 1, max_length = 4000, pattern = "^/")]
+    #[schema(min_length = 1, max_length = 4000, pattern = "^/[^\\u0000]*$")]
     pub path: String,
     /// Whether it may be written.
     #[serde(default)]

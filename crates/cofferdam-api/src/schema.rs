@@ -42,6 +42,8 @@ texts! {
     ProjectIdText = "ProjectId", "^prj_[0-9a-hjkmnp-tv-z]{26}$", "prj_06ey5dtb0nxyva9ph4e4wpvgx8", 30;
     /// A project's id or name.
     ProjectRefText = "ProjectRef", "^[0-9A-Za-z][0-9A-Za-z._-]*$", "shop", 100;
+    /// A project's name.
+    ProjectNameText = "ProjectName", "^[0-9A-Za-z][0-9A-Za-z._/-]*$", "acme/shop", 100;
     /// A node's id.
     NodeIdText = "NodeId", "^node_[0-9a-hjkmnp-tv-z]{26}$", "node_06ey5dtb0nxyva9ph4e4wpvgx8", 31;
     /// A key's id. It is not the key.
@@ -49,7 +51,49 @@ texts! {
     /// The name of an agent.
     AgentNameText = "AgentName", "^[0-9A-Za-z][0-9A-Za-z._-]*$", "claude_code", 64;
     /// The name of a lane.
-    LaneText = "Lane", r"^[!-~]([ -~]*[!-~])?$", "release", 200;
+    LaneText = "Lane",
+        r"^[^\s\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f])?$",
+        "release", 200;
+    /// Branch, tag or commit.
+    ReferenceText = "Reference",
+        r"^(?!-)(?!.*\.\.)(?!.*@\{)[^\s\u0000-\u001f\u007f-\u009f~^:?*\[\\]+$", "main", 250;
+    /// The name of a branch.
+    BranchText = "Branch",
+        r"^(?!-)(?!/)(?!refs/)(?!@$)(?!HEAD$)(?!.*(\.\.|//|@\{))(?!\.)(?!.*/\.)(?!.*\.lock(/|$))(?!.*[/.]$)[^\u0000-\u001f\u007f-\u009f ~^:?*\[\\+]+$",
+        "fix-login", 200;
+    /// A text that says something.
+    SayingText = "Text", r"^[^\u0000]*[^\s\u0000][^\u0000]*$", "Fix the login bug", 100_000;
+    /// What a commit says.
+    CommitText = "CommitMessage", r"^[^\u0000]*[^\s\u0000][^\u0000]*$", "Fix the login", 65_536;
+    /// A repository: an address, `owner/name`, or a path.
+    RepoText = "Repo",
+        r"^(https://[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z]([a-z0-9-]*[a-z0-9])?)+(/[0-9A-Za-z_][0-9A-Za-z._-]*)+|ssh://([a-z]+@)?[a-z][a-z0-9-]*[a-z0-9](\.[a-z]+)+(/[0-9A-Za-z_][0-9A-Za-z._-]*)+|git@[a-z][a-z0-9-]*[a-z0-9](\.[a-z]+)+:[0-9A-Za-z_][0-9A-Za-z._/-]*|[0-9A-Za-z_][0-9A-Za-z._-]*/[0-9A-Za-z_][0-9A-Za-z._-]*|/[^\u0000]*)$",
+        "https://github.com/owner/repo", 2000;
+    /// The model, as a CLI names it.
+    ModelText = "Model", r"^(?!-)[^\u0000-\u001f\u007f-\u009f]+$", "sonnet", 200;
+    /// A folder below the workspace's root.
+    FolderText = "Folder", r"^[0-9A-Za-z_-][0-9A-Za-z_-]*(/[0-9A-Za-z_-]+)*$", "services/api", 1024;
+    /// The name of a variable.
+    VariableText = "Variable", "^[A-Za-z_][0-9A-Za-z_]*$", "LANG", 200;
+    /// A pattern of file names.
+    FilePatternText = "FilePattern", r"^[0-9A-Za-z_.*?/ -]+$", ".env*", 200;
+    /// A tool, as the CLI names it.
+    ToolText = "Tool", r"^[A-Za-z][0-9A-Za-z_*-]*(\([^\u0000-\u001f\u007f-\u009f()]*\))?$", "Bash(git log *)", 200;
+    /// What a sealed run may connect to: a set of the settings, or HOST:PORT.
+    AllowText = "Allow",
+        r"^([0-9A-Za-z][0-9A-Za-z_-]{0,63}|[a-z]([a-z0-9-]*[a-z0-9])?(\.[a-z]([a-z0-9-]*[a-z0-9])?)*:[1-9][0-9]{0,3})$",
+        "npm", 200;
+    /// A service on the sandbox's own loopback: PORT=HOST:PORT.
+    ForwardText = "Forward",
+        r"^(10(2[4-9]|[3-9][0-9])|1[1-9][0-9]{2}|2[0-9]{3}|[4-9][0-9]{3}|[1-5][0-9]{4}|6[0-4][0-9]{3})=[a-z]([a-z0-9-]*[a-z0-9])?(\.[a-z]([a-z0-9-]*[a-z0-9])?)*:[1-9][0-9]{0,3}$",
+        "5432=db.example:5432", 200;
+    /// The image of a container.
+    ImageText = "Image", r"^[a-z0-9]+((\.|_|-)[a-z0-9]+)*(/[a-z0-9]+((\.|_|-)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$",
+        "cofferdam/worker:latest", 250;
+    /// A size, in powers of 1024.
+    SizeText = "Size", "^([1-9][0-9]{2,4}m|[1-9][0-9]{0,2}g)$", "2g", 30;
+    /// A number of processors.
+    CpusText = "Cpus", "^([1-9][0-9]{0,2}(\\.[0-9]{1,3})?|0\\.[1-9][0-9]{0,2})$", "0.5", 8;
     /// The name of a request, echoed or made.
     RequestIdText = "RequestId", "^[0-9A-Za-z._:-]+$", "req_06ey5dtb0nxyva9ph4e4wpvgx8", 128;
 }

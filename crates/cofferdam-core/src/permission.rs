@@ -87,6 +87,18 @@ impl PermissionMode {
 }
 
 impl PromptSetup {
+    /// A name, or a name with a pattern in parentheses: nothing that a list of them could be taken apart at.
+    #[must_use]
+    pub fn is_tool(text: &str) -> bool {
+        let (name, pattern) = text.split_once('(').unwrap_or((text, ")"));
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-*".contains(&b));
+        let inner = pattern.strip_suffix(')');
+        let is_pattern =
+            inner.is_some_and(|inner| !inner.chars().any(|c| c.is_control() || "()".contains(c)));
+        is_name && is_pattern && text.len() <= 200
+    }
+
     /// Why this CLI cannot do what is asked of it, with what to ask for instead; `None` if it can. What a CLI would
     /// only seem to hold is refused too: a limit that is not held is worse than none.
     #[must_use]
@@ -95,7 +107,7 @@ impl PromptSetup {
             return Some(refused);
         }
         if let Some(tool) =
-            self.allowed_tools.iter().chain(&self.disallowed_tools).find(|tool| !is_tool(tool))
+            self.allowed_tools.iter().chain(&self.disallowed_tools).find(|tool| !Self::is_tool(tool))
         {
             let hint = "type a name such as `Read`, or one with a pattern such as `Bash(git log *)`";
             return Some(ValueError::new(tool, "is not a tool", hint));
@@ -116,16 +128,6 @@ impl PromptSetup {
             Provider::Codex | Provider::OpenCode => None,
         }
     }
-}
-
-/// A name, or a name with a pattern in parentheses: nothing that a list of them could be taken apart at.
-fn is_tool(text: &str) -> bool {
-    let (name, pattern) = text.split_once('(').unwrap_or((text, ")"));
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-*".contains(&b));
-    let inner = pattern.strip_suffix(')');
-    let is_pattern = inner.is_some_and(|inner| !inner.chars().any(|c| c.is_control() || "()".contains(c)));
-    is_name && is_pattern && text.len() <= 200
 }
 
 /// The words that are a CLI's own.
@@ -217,11 +219,11 @@ mod tests {
     #[test]
     fn a_tool_is_a_name_and_perhaps_a_pattern() {
         for tool in ["Read", "mcp__x__y", "Bash(git log *)", "bash(git, log)"] {
-            assert!(is_tool(tool), "{tool}");
+            assert!(PromptSetup::is_tool(tool), "{tool}");
         }
         for tool in ["", "-p", "Read,Bash", "Read Bash", "Bash(", "Bash(a)b", "Bash(a),Edit(b)", "Bash(a\n)"]
         {
-            assert!(!is_tool(tool), "{tool}");
+            assert!(!PromptSetup::is_tool(tool), "{tool}");
         }
     }
 

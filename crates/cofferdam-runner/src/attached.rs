@@ -98,6 +98,9 @@ pub enum RunError {
     /// The attempt was given up.
     #[error("the run was given up")]
     Execute(#[from] ExecuteError),
+    /// A file that the run left could not be fetched.
+    #[error("what the run left could not be fetched")]
+    Artifact(#[from] cofferdam_store::ArtifactError),
     /// Only this process may claim the run, and it found nothing to claim.
     #[error("run {0} cannot be claimed by the process that made it")]
     NotClaimable(RunId),
@@ -177,10 +180,14 @@ pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
     let state = record.state;
     let outcome = record.outcome.ok_or(cofferdam_store::Error::NotFinal { run: run.clone(), state })?;
     let artifacts = node.store.artifacts(run).await?;
-    let last = |name: &str| {
-        artifacts.iter().rfind(|a| a.name == name && a.attempt == record.attempts).map(|a| a.path.clone())
+    let last = async |name: &str| {
+        let found = artifacts.iter().rfind(|a| a.name == name && a.attempt == record.attempts);
+        match found {
+            Some(artifact) => crate::artifacts::fetch(&node.artifacts, &node.home, artifact).await.map(Some),
+            None => Ok(None),
+        }
     };
-    let summary = crate::artifacts::read_summary(last(crate::artifacts::SUMMARY).as_deref());
+    let summary = crate::artifacts::read_summary(last(crate::artifacts::SUMMARY).await?.as_deref());
     Ok(RunReport {
         run: run.clone(),
         state,
@@ -188,9 +195,9 @@ pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
         attempts: record.attempts,
         mode: record.request.policy.mode,
         seal: record.seal,
-        diff: last(crate::artifacts::DIFF),
-        transcript: last(crate::artifacts::TRANSCRIPT),
-        reply: last(crate::artifacts::REPLY).as_deref().and_then(crate::artifacts::read_reply),
+        diff: last(crate::artifacts::DIFF).await?,
+        transcript: last(crate::artifacts::TRANSCRIPT).await?,
+        reply: last(crate::artifacts::REPLY).await?.as_deref().and_then(crate::artifacts::read_reply),
         warnings: summary.warnings,
         base_moved: summary.base_moved,
         has_redacted: summary.has_redacted,

@@ -25,6 +25,7 @@ pub mod publish;
 pub mod raw_path;
 pub mod recovery;
 mod redaction;
+pub mod retention;
 mod slot;
 pub mod workspace;
 

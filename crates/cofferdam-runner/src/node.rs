@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cofferdam_broker::GitCredential;
 use cofferdam_core::{HostPort, Login, Mode, NodeId, PlaceId, Provider, Redactor, Vendor};
 use cofferdam_sandbox::{Attachment, Backend};
-use cofferdam_store::{ClaimRules, Owner, Store, Wakes};
+use cofferdam_store::{ArtifactStore, ClaimRules, Owner, Store, Wakes};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
 
@@ -38,6 +38,8 @@ pub struct NodeOptions {
     pub home: Home,
     /// The record of runs.
     pub store: Store,
+    /// Where the files go that runs leave.
+    pub artifacts: ArtifactStore,
     /// The backends that runs may ask for.
     pub backends: Vec<Arc<dyn Backend>>,
     /// Whether sandboxes outlive this process.
@@ -100,6 +102,7 @@ pub struct Node {
     pub(crate) place: PlaceId,
     pub(crate) home: Home,
     pub(crate) store: Store,
+    pub(crate) artifacts: ArtifactStore,
     pub(crate) backends: BTreeMap<Mode, Arc<dyn Backend>>,
     pub(crate) attachment: Attachment,
     pub(crate) env: EnvLookup,
@@ -132,6 +135,7 @@ impl Node {
             place,
             home: options.home,
             store: options.store.with_patience(patience(options.attachment)),
+            artifacts: options.artifacts,
             backends: options.backends.into_iter().map(|backend| (backend.mode(), backend)).collect(),
             attachment: options.attachment,
             env: options.env,
@@ -166,6 +170,12 @@ impl Node {
             Store::Sqlite(_) => false,
             Store::Postgres(_) => true,
         }
+    }
+
+    /// Where the files are that runs leave.
+    #[must_use]
+    pub fn artifacts(&self) -> &ArtifactStore {
+        &self.artifacts
     }
 
     /// The record for whoever decides by whether it answers now.

@@ -66,6 +66,7 @@ fn node_in(folder: &Path, number: u128, store: &Store) -> Node {
     Node::register(NodeOptions {
         id: NodeId::new(1, number),
         home: Home::open(folder).unwrap(),
+        artifacts: cofferdam_store::ArtifactStore::Folder,
         store: store.clone(),
         backends: Vec::new(),
         attachment: Attachment::Detached,

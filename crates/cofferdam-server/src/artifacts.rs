@@ -4,8 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use cofferdam_store::Artifact;
+use cofferdam_store::{Artifact, ArtifactPlace, ArtifactStore};
+use futures_util::TryStreamExt;
 use tokio::io::AsyncRead;
+use tokio_util::io::StreamReader;
 
 /// A file that is being read.
 pub type Opened = Box<dyn AsyncRead + Send + Unpin>;
@@ -47,10 +49,48 @@ impl LocalArtifacts {
 #[async_trait]
 impl ArtifactReader for LocalArtifacts {
     async fn open(&self, artifact: &Artifact) -> io::Result<Opened> {
-        let file = tokio::fs::File::open(self.resolve(&artifact.path).await?).await?;
+        let path = match &artifact.place {
+            ArtifactPlace::File(path) => path,
+            ArtifactPlace::Object(_) => {
+                return Err(io::Error::new(io::ErrorKind::NotFound, "it is in a bucket"));
+            }
+        };
+        let file = tokio::fs::File::open(self.resolve(path).await?).await?;
         match file.metadata().await?.is_file() {
             true => Ok(Box::new(file)),
             false => Err(io::Error::new(io::ErrorKind::NotFound, "it is not a file")),
+        }
+    }
+}
+
+/// Files below one folder of this machine, and objects in a bucket.
+#[derive(Debug, Clone)]
+pub struct SharedArtifacts {
+    local: LocalArtifacts,
+    store: ArtifactStore,
+}
+
+impl SharedArtifacts {
+    /// Files below this folder, and what the store reads.
+    #[must_use]
+    pub fn new(root: PathBuf, store: ArtifactStore) -> Self {
+        Self { local: LocalArtifacts::new(root), store }
+    }
+}
+
+#[async_trait]
+impl ArtifactReader for SharedArtifacts {
+    async fn open(&self, artifact: &Artifact) -> io::Result<Opened> {
+        match &artifact.place {
+            ArtifactPlace::File(_) => self.local.open(artifact).await,
+            ArtifactPlace::Object(_) => {
+                let content =
+                    self.store.read(artifact).await.map_err(|error| match error.is_not_found() {
+                        true => io::Error::new(io::ErrorKind::NotFound, error),
+                        false => io::Error::other(error),
+                    })?;
+                Ok(Box::new(StreamReader::new(content.parts.map_err(io::Error::other))))
+            }
         }
     }
 }

@@ -51,6 +51,11 @@ impl ApiError {
             .with(json!({ "field": field, "hint": hint }))
     }
 
+    /// Values that are good each, and cannot hold together.
+    pub(crate) fn conflict(error: &ValueError) -> Self {
+        Self::new(ErrorCode::ConflictingOptions, error.problem.clone()).with(json!({ "hint": error.hint }))
+    }
+
     pub(crate) fn code(&self) -> ErrorCode {
         self.code
     }
@@ -98,14 +103,17 @@ impl From<cofferdam_store::Error> for ApiError {
                 format!("this Idempotency-Key has made run {run} already, from another request"),
             )
             .with(json!({ "run_id": run })),
+            // Such as a NUL in a message.
+            Error::Text { .. } => Self::new(ErrorCode::InvalidRequest, text),
             Error::AlreadyFinal { .. }
+            | Error::RunExists { .. }
             | Error::StaleLease { .. }
             | Error::NoSuchMessage { .. }
             | Error::Unreadable { .. } => {
                 tracing::error!(error = %with_causes(&error), "the record has something that cannot be");
                 Self::new(ErrorCode::InternalError, "the record cannot be read")
             }
-            Error::Database(_) => {
+            Error::Unavailable(_) | Error::Full(_) | Error::Database(_) => {
                 // What the database says may name files of this machine, so that it is for the log alone.
                 tracing::warn!(error = %with_causes(&error), "the record cannot be used");
                 Self::new(ErrorCode::StoreUnavailable, "the record cannot be written or read now")

@@ -28,6 +28,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
             ));
         }
         let bytes = body(request, app).await?;
+        // Serde reads a list of an object's values as the object.
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Err(malformed("it is not an object", None));
+        }
         let mut reader = serde_json::Deserializer::from_slice(&bytes);
         let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let field = error.path().to_string();

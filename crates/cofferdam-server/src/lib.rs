@@ -25,7 +25,7 @@ mod status;
 mod wire;
 
 pub use access::{FIRST_KEY_NAME, KeyText, MadeKey, make_key};
-pub use artifacts::{ArtifactReader, LocalArtifacts, Opened};
+pub use artifacts::{ArtifactReader, LocalArtifacts, Opened, SharedArtifacts};
 pub use openapi::document as openapi;
 pub use options::{Bounds, KeyRule, Options, StartError};
 pub use service::Service;

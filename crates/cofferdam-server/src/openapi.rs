@@ -79,6 +79,7 @@ pub fn document() -> Value {
         "api_key": { "type": "apiKey", "in": "header", "name": "X-API-Key" },
         "bearer": { "type": "http", "scheme": "bearer" },
     });
+    narrow(&mut document["components"]["schemas"]);
     let paths = document["paths"].as_object_mut().expect("the document has paths");
     for methods in paths.values_mut().filter_map(Value::as_object_mut) {
         for (method, operation) in methods.iter_mut() {
@@ -94,6 +95,52 @@ pub(crate) fn text() -> &'static str {
     TEXT.get_or_init(|| document().to_string())
 }
 
+/// What a type cannot say of itself: which fields need each other, and which exclude each other.
+fn narrow(schemas: &mut Value) {
+    let agents = [
+        "agent",
+        "model",
+        "system_prompt",
+        "append_system_prompt",
+        "max_turns",
+        "permission_mode",
+        "allowed_tools",
+        "disallowed_tools",
+    ];
+    // To a program none of these means anything.
+    let without: serde_json::Map<String, Value> =
+        agents.iter().map(|name| ((*name).to_owned(), json!(false))).collect();
+    let run = &mut schemas["CreateRunRequest"];
+    run["oneOf"] = json!([
+        { "required": ["task"], "properties": { "command": false } },
+        { "required": ["command"], "properties": { "task": false, "options": { "properties": without } } },
+    ]);
+    run["properties"]["command"] = json!({
+        "description": run["properties"]["command"]["description"],
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 1000,
+        "prefixItems": [{ "type": "string", "minLength": 1, "pattern": "^[^\\u0000]+$" }],
+        "items": { "type": "string", "pattern": "^[^\\u0000]*$" },
+    });
+    run["allOf"] = json!([
+        { "not": { "required": ["project_id", "repo"] } },
+        { "if": { "required": ["ref"] }, "then": { "anyOf": [{ "required": ["repo"] }, { "required": ["project_id"] }] } },
+        { "if": { "required": ["branch"] }, "then": {
+            "anyOf": [
+                { "required": ["project_id"] },
+                { "required": ["repo"], "properties": { "repo": { "pattern": "^(https://|[^/:]+/[^/:]+$)" } } },
+            ]
+        } },
+        { "if": { "required": ["commit_message"] }, "then": { "required": ["branch"] } },
+    ]);
+    let message = &mut schemas["SendMessageRequest"];
+    message["anyOf"] = json!([
+        { "properties": { "kind": { "const": "interrupt" } } },
+        { "required": ["content"], "properties": { "content": { "pattern": "[^\\s\\u0000]" } } },
+    ]);
+}
+
 /// Adds what holds for every operation of its kind.
 fn complete(method: &str, operation: &mut Value) {
     // One that says that it needs nothing has an empty requirement.
@@ -102,6 +149,10 @@ fn complete(method: &str, operation: &mut Value) {
         operation["security"] = json!([]);
     } else {
         operation["security"] = json!([{ "api_key": [] }, { "bearer": [] }]);
+    }
+    // A parameter is there or it is not: what is optional to Rust is no other type on the wire.
+    for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
+        without_null(&mut parameter["schema"]);
     }
     let mut errors = OF_ALL.to_vec();
     if !is_open {
@@ -124,6 +175,20 @@ fn complete(method: &str, operation: &mut Value) {
             "description": "The name of the request: the caller's, or one of ours.",
             "schema": { "type": "string" },
         });
+    }
+}
+
+fn without_null(schema: &mut Value) {
+    if let Some(types) = schema["type"].as_array_mut() {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            schema["type"] = only.clone();
+        }
+    }
+    if let Some(choices) = schema.get("oneOf").and_then(Value::as_array)
+        && let Some(only) = choices.iter().find(|choice| choice["type"] != "null")
+    {
+        *schema = only.clone();
     }
 }
 

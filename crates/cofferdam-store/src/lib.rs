@@ -7,6 +7,7 @@
 //! This crate never reads the clock and has no random source: times and ids are arguments. It never
 //! decides whether a run is tried again; it records what was decided.
 
+mod artifacts;
 mod audit;
 mod claim_rules;
 mod consistency;
@@ -29,6 +30,9 @@ mod store;
 mod stored;
 mod wake;
 
+pub use artifacts::{
+    ArtifactContent, ArtifactError, ArtifactPlace, ArtifactStore, Bucket, BucketKeys, BucketOptions,
+};
 pub use audit::{Audit, NewAudit};
 pub use claim_rules::{ClaimRules, Owner};
 pub use cofferdam_core::{MessageKind, UnknownMessageKind};

@@ -1,12 +1,13 @@
 //! What the store tells about runs.
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 
 use cofferdam_core::{
     AgentName, AttemptRef, DeadLetter, Event, Lane, NewEvent, NodeId, Outcome, PlaceId, ProjectId, Role,
     RunId, RunRequest, RunState, Seal,
 };
+
+use crate::artifacts::ArtifactPlace;
 
 /// The answer to a request to do work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,7 +170,7 @@ pub struct Expired {
     /// How many events are.
     pub events: u64,
     /// Files that nobody knows of any more.
-    pub artifacts: Vec<PathBuf>,
+    pub artifacts: Vec<ArtifactPlace>,
 }
 
 /// A run that a node holds.
@@ -206,7 +207,7 @@ pub struct NewArtifact {
     /// What it is, such as `diff`.
     pub name: String,
     /// Where it is. It is durable there.
-    pub path: PathBuf,
+    pub place: ArtifactPlace,
     /// How long it is.
     pub bytes: u64,
     /// Its SHA-256, in hexadecimal.
@@ -278,7 +279,7 @@ pub struct Artifact {
     /// What it is, such as `diff`.
     pub name: String,
     /// Where it is.
-    pub path: PathBuf,
+    pub place: ArtifactPlace,
     /// How long it is.
     pub bytes: u64,
     /// Its SHA-256, in hexadecimal.

@@ -16,7 +16,7 @@ use cofferdam_store::{ClaimRules, Slots, Store};
 use crate::caller::{Caller, now_ms, random_bits};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::record_place::open_store;
+use crate::record_place::{open_artifacts, open_store};
 use crate::secrets::{CallerSecrets, no_model};
 use crate::{redaction, settings};
 
@@ -108,6 +108,7 @@ fn options(
         id,
         home: home.clone(),
         store,
+        artifacts: open_artifacts(home, caller)?,
         backends,
         attachment: Attachment::Detached,
         env: lookup(caller),

@@ -1,10 +1,12 @@
-//! Where the record of runs is, and how it is opened.
+//! Where the record of runs is and the files that they leave, and how they are opened.
 
 use std::time::Duration;
 
-use cofferdam_core::{StorePooler, StoreSettings, with_causes};
+use cofferdam_core::{ArtifactSettings, StorePooler, StoreSettings, with_causes};
 use cofferdam_runner::Home;
-use cofferdam_store::{OpenError, Pooler, PostgresOptions, Store, StoreOptions};
+use cofferdam_store::{
+    ArtifactStore, BucketKeys, BucketOptions, OpenError, Pooler, PostgresOptions, Store, StoreOptions,
+};
 
 use crate::caller::Caller;
 use crate::exit::ExitCode;
@@ -30,6 +32,26 @@ pub(crate) fn options(home: &Home, caller: &Caller) -> Result<StoreOptions, Fail
     };
     let max_connections = max_connections.count().try_into().unwrap_or(PostgresOptions::MAX_CONNECTIONS);
     Ok(StoreOptions::Postgres(PostgresOptions { url, listen_url, pooler, max_connections }))
+}
+
+/// Where the files are that runs leave: as the state folder's own settings say.
+pub(crate) fn open_artifacts(home: &Home, caller: &Caller) -> Result<ArtifactStore, Failure> {
+    let ArtifactSettings { url, endpoint, region } = settings::read_in(home.root())?.artifacts;
+    let Some(url) = url else { return Ok(ArtifactStore::Folder) };
+    let key = |name: &str| caller.var(name).and_then(|value| value.to_str()).map(str::to_owned);
+    let needed = |name: &str| {
+        key(name).ok_or_else(|| {
+            Failure::new(ExitCode::Refused, format!("{url} cannot be opened: the variable {name} is not set"))
+                .hint("export AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or remove `artifacts.url`")
+        })
+    };
+    let keys = BucketKeys {
+        access_key_id: needed("AWS_ACCESS_KEY_ID")?,
+        secret_access_key: needed("AWS_SECRET_ACCESS_KEY")?,
+        session_token: key("AWS_SESSION_TOKEN"),
+    };
+    let options = BucketOptions { url: url.clone(), endpoint, region: region.to_string(), keys };
+    ArtifactStore::bucket(&options).map_err(|error| Failure::new(ExitCode::Refused, with_causes(&error)))
 }
 
 fn failure(error: &OpenError) -> Failure {

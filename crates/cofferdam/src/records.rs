@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use cofferdam_core::{AllowRule, Event, EventType, MessageKind, RunId, RunState, Settings, with_causes};
-use cofferdam_runner::artifacts::DIFF;
+use cofferdam_runner::artifacts::{self, DIFF};
 use cofferdam_runner::{Home, Node, dead_letters};
 pub(crate) use cofferdam_store::KeptLetter;
 pub(crate) use cofferdam_store::RunRecord;
@@ -59,7 +59,9 @@ impl Records {
     /// The patch that it left, if one was collected.
     pub(crate) async fn diff(&self, id: &RunId) -> Result<Option<PathBuf>, Failure> {
         let artifacts = self.node.store().artifacts(id).await.map_err(failure)?;
-        Ok(artifacts.into_iter().rfind(|artifact| artifact.name == DIFF).map(|artifact| artifact.path))
+        let Some(diff) = artifacts.iter().rfind(|artifact| artifact.name == DIFF) else { return Ok(None) };
+        let fetched = artifacts::fetch(self.node.artifacts(), self.node.home(), diff).await;
+        fetched.map(Some).map_err(|error| Failure::new(ExitCode::Internal, with_causes(&error)))
     }
 
     /// Asks for it to end. Returns the state after that.
@@ -148,7 +150,12 @@ impl Records {
         let failed = |error| Failure::internal("the run's artifacts could not be removed", &error);
         dead_letters::remove_file(self.node.home(), id)
             .map_err(|error| Failure::internal("the run's dead letter could not be removed", &error))?;
+        let artifacts = self.node.store().artifacts(id).await.map_err(failure)?;
         self.node.store().remove_run(id).await.map_err(failure)?;
+        for artifact in artifacts {
+            let removed = self.node.artifacts().remove(&artifact.place).await;
+            removed.map_err(|error| Failure::internal("the run's artifacts could not be removed", &error))?;
+        }
         // Folders are listed before records: one that is made in between belongs to a run that is seen.
         let folders = std::fs::read_dir(self.node.home().runs()).map_err(failed)?;
         let folders: Vec<PathBuf> = folders.flatten().map(|entry| entry.path()).collect();

@@ -368,12 +368,12 @@ fn sync_all(folder: &Path, files: Vec<(String, PathBuf)>) -> io::Result<Vec<NewA
     })?;
     let artifact = |(name, path): (String, PathBuf)| {
         let (bytes, sha256) = fingerprint(&path)?;
-        Ok(NewArtifact { name, path, bytes, sha256 })
+        Ok(NewArtifact { name, place: path.into(), bytes, sha256 })
     };
     files.into_iter().map(artifact).collect()
 }
 
-fn fingerprint(path: &Path) -> io::Result<(u64, String)> {
+pub(super) fn fingerprint(path: &Path) -> io::Result<(u64, String)> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 256 << 10];

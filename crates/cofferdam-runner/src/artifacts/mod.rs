@@ -16,6 +16,7 @@ mod layers;
 mod patch;
 mod redact_patch;
 mod reply;
+mod shared;
 mod transcript;
 
 pub use apply::{Applied, ApplyError, apply};
@@ -25,3 +26,5 @@ pub(crate) use keep::{Attended, KeptDiff, Shown, make_durable, make_scratch, rea
 pub use keep::{DIFF, KeepError, SUMMARY, TRANSCRIPT, find_git};
 pub(crate) use reply::read_reply;
 pub use reply::{KeptReply, REPLY};
+pub use shared::fetch;
+pub(crate) use shared::share;

@@ -156,16 +156,17 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
             failpoint("runner.artifacts");
             let diff = kept.diff.take();
             *left = kept.left(now_ms());
-            match (attempt.claimed.request.publish.clone(), diff, outcome) {
+            let outcome = match (attempt.claimed.request.publish.clone(), diff, outcome) {
                 (Some(asked), Some(diff), Outcome::Succeeded) => {
                     attempt.stage(Stage::Publishing);
                     let (node, claimed) = (attempt.node, &attempt.claimed);
                     let published =
                         Published { node, claimed, backend: &*backend, handover: &begun.handover };
-                    Ok(published.publish(&asked, &diff, left).await)
+                    published.publish(&asked, &diff, left).await
                 }
-                (_, _, outcome) => Ok(outcome),
-            }
+                (_, _, outcome) => outcome,
+            };
+            Ok(artifacts::share(attempt.node, left, outcome).await)
         }
         // What the agent did is not in doubt, and only a success claims that its diff is there.
         Err(error) if outcome == Outcome::Succeeded => {

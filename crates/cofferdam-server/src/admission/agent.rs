@@ -39,6 +39,19 @@ fn prompt_of(task: &str, body: &CreateRunRequest, choice: &Choice<'_>) -> Result
     check_text("options.system_prompt", options.system_prompt.as_deref())?;
     check_text("options.append_system_prompt", options.append_system_prompt.as_deref())?;
     check_word("options.model", options.model.as_deref())?;
+    for (field, tools) in [
+        ("options.allowed_tools", &options.allowed_tools),
+        ("options.disallowed_tools", &options.disallowed_tools),
+    ] {
+        if let Some(tool) = tools.iter().find(|tool| !PromptSetup::is_tool(tool)) {
+            let problem = format!("`{tool}` is not a tool");
+            return Err(ApiError::invalid_field(
+                field,
+                &problem,
+                "write a name such as `Read` or `Bash(git log *)`",
+            ));
+        }
+    }
     if options.max_turns.is_some_and(|turns| turns == 0 || turns > 10_000) {
         return Err(ApiError::invalid_field(
             "options.max_turns",
@@ -59,7 +72,7 @@ fn prompt_of(task: &str, body: &CreateRunRequest, choice: &Choice<'_>) -> Result
         disallowed_tools: options.disallowed_tools.clone(),
     };
     if let Some(error) = setup.refused_for(provider) {
-        return Err(ApiError::invalid("options", &error));
+        return Err(ApiError::conflict(&error));
     }
     Ok(match provider {
         Provider::ClaudeCode => AgentSetup::ClaudeCode(setup),

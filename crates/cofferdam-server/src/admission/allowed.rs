@@ -109,15 +109,20 @@ pub(super) async fn mounts(
             return Err(ApiError::invalid_field(FIELD, "a path is absolute", hint));
         }
         let found = tokio::fs::canonicalize(path).await;
-        let found = found.map_err(|error| ApiError::invalid_field(FIELD, &error.kind().to_string(), hint))?;
+        let found = found.map_err(|_| not_there(FIELD, "there is no such path"))?;
         let (state, home) = (app.options().state_folder.as_deref(), app.options().home.as_deref());
         if let Some(why) = Mount::refusal(&found, state, home) {
-            return Err(ApiError::invalid_field(FIELD, why, hint));
+            return Err(refuse(FIELD, why, hint));
         }
         let access = if *writable { MountAccess::Rw } else { MountAccess::Ro };
         mounts.push(Mount { path: found, access });
     }
     Ok(mounts)
+}
+
+/// A path that is not there, for a caller who may know that.
+pub(super) fn not_there(field: &str, problem: &str) -> ApiError {
+    ApiError::new(ErrorCode::PathNotFound, format!("{field}: {problem}")).with(json!({ "field": field }))
 }
 
 /// Whether a path is one that this caller may name. Links were followed.

@@ -3,6 +3,7 @@
 
 mod agent;
 mod allowed;
+mod named;
 mod source;
 mod wishes;
 
@@ -10,8 +11,8 @@ use std::num::NonZeroU32;
 
 use cofferdam_api::{CreateRunRequest, ErrorCode};
 use cofferdam_core::{
-    AgentName, AgentSetup, LimitsRule, Placement, Policy, Project, Publish, RunId, RunRequest, Source,
-    ValueError, WorkspaceKind, choose, passed_on, policy_of, retry_of,
+    AgentName, AgentSetup, CommitMessage, LimitsRule, Placement, Policy, Project, Publish, RunId, RunRequest,
+    Source, ValueError, WorkspaceKind, choose, passed_on, policy_of, retry_of,
 };
 use serde_json::json;
 
@@ -73,20 +74,18 @@ pub(crate) fn admit(
     let settings = app.settings();
     let mut wishes = wishes::of(body)?;
     wishes.mounts = looked_up.mounts;
-    let refused = |error: ValueError| {
-        ApiError::new(ErrorCode::InvalidRequest, error.problem).with(json!({ "hint": error.hint }))
-    };
-    let choice = choose(&wishes, settings).map_err(refused)?;
+    named::check(body, settings)?;
+    let role = wishes::role_of(body)?;
+    let conflict = |error: ValueError| ApiError::conflict(&error);
+    let choice = choose(&wishes, settings).map_err(conflict)?;
     let agent = agent::setup_of(body, &choice)?;
     let is_agent = agent.cli().is_some();
     wishes.timeout_ms = Some(timeout_ms(app, wishes.timeout_ms, &choice));
     let policy =
-        policy_of(&wishes, &choice, &settings.settings, is_agent, LimitsRule::Required).map_err(refused)?;
+        policy_of(&wishes, &choice, &settings.settings, is_agent, LimitsRule::Required).map_err(conflict)?;
     let policy = Policy { env: env_of(body, &choice, app, &policy)?, ..policy };
     allowed::check(app, caller, body, &wishes, &choice, &policy, is_agent)?;
     let agent_name = choice.agent_name.cloned().or_else(|| named_after(&agent));
-    let role =
-        body.role.as_deref().map(|role| wishes::of_field("role", role)).transpose()?.unwrap_or_default();
     let is_bound = looked_up.found.is_here || !policy.mounts.is_empty();
     Ok(RunRequest {
         id,
@@ -143,29 +142,33 @@ fn env_of(
 
 fn publish_of(body: &CreateRunRequest, source: &Source) -> Result<Option<Publish>, ApiError> {
     let branch = wishes::text_of("branch", body.branch.as_deref())?;
-    let commit_message = wishes::text_of("commit_message", body.commit_message.as_deref())?;
-    match (branch, commit_message, source) {
-        (None, None, _) => Ok(None),
-        (None, Some(_), _) => Err(ApiError::invalid_field(
-            "commit_message",
-            "there is no branch to commit to",
-            "name one with `branch`, or leave `commit_message` out",
-        )),
-        (Some(_), _, Source::Empty) => Err(ApiError::invalid_field(
-            "branch",
-            "there is no repository to push to",
-            "name one with `repo` or `project_id`, or leave `branch` out",
-        )),
-        (Some(branch), commit_message, Source::Git { .. } | Source::Local { .. }) => {
-            Ok(Some(Publish { branch, commit_message }))
-        }
+    let commit_message: Option<CommitMessage> =
+        wishes::text_of("commit_message", body.commit_message.as_deref())?;
+    let Some(branch) = branch else {
+        return match commit_message {
+            None => Ok(None),
+            Some(_) => Err(ApiError::invalid_field(
+                "commit_message",
+                "there is no branch to commit to",
+                "name one with `branch`, or leave `commit_message` out",
+            )),
+        };
+    };
+    let publish = Publish { branch, commit_message };
+    match publish.refused_for(source) {
+        // A project has the address that it has.
+        Some(error) if body.project_id.is_some() => Err(ApiError::conflict(&error)),
+        Some(error) => Err(ApiError::invalid("branch", &error)),
+        None => Ok(Some(publish)),
     }
 }
 
 /// A limit on how many runs of a project may be under way.
 pub(crate) fn concurrency(count: Option<u32>) -> Result<Option<NonZeroU32>, ApiError> {
     let refuse = || {
-        ApiError::invalid_field("max_concurrency", "it is a number from 1 on", "leave it out for no limit")
+        let hint = "write a number from 1 to 100000, or leave it out for no limit";
+        ApiError::invalid_field("max_concurrency", "it is out of its bounds", hint)
     };
-    count.map(|count| NonZeroU32::new(count).ok_or_else(refuse)).transpose()
+    let bounded = |count| NonZeroU32::new(count).filter(|count| count.get() <= 100_000);
+    count.map(|count| bounded(count).ok_or_else(refuse)).transpose()
 }

@@ -130,7 +130,7 @@ async fn local_root(app: &App, caller: &Caller, repo: &str) -> Result<PathBuf, A
     };
     let Some(found) = found else {
         return Err(match caller.may_exceed() || allowed::path(app, caller, Path::new(repo)) {
-            true => ApiError::invalid_field("repo", "there is no such folder", "name one that exists"),
+            true => allowed::not_there("repo", "there is no such folder"),
             false => refused(),
         });
     };
@@ -138,9 +138,10 @@ async fn local_root(app: &App, caller: &Caller, repo: &str) -> Result<PathBuf, A
         return Err(refused());
     }
     let is_root = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
-    let root = found.ancestors().find(is_root).ok_or_else(|| {
-        ApiError::invalid_field("repo", "it is not in a git repository", "name the folder of a repository")
-    })?;
+    let root = found
+        .ancestors()
+        .find(is_root)
+        .ok_or_else(|| allowed::not_there("repo", "it is not in a git repository"))?;
     // The root may be above what the operator allows.
     match allowed::path(app, caller, root) {
         true => Ok(root.to_owned()),

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use cofferdam_api::CreateRunRequest;
 use cofferdam_core::{
-    Budget, LEAST_DISK_BYTES, LEAST_MEMORY_BYTES, MOST_PIDS, Priority, Spoken, ValueError, Wishes,
-    parse_bytes, parse_cpus_milli,
+    AllowEntry, Budget, FilePattern, LEAST_DISK_BYTES, LEAST_MEMORY_BYTES, MOST_PIDS, Priority, Role, Spoken,
+    ValueError, Wishes, parse_bytes, parse_cpus_milli,
 };
 
 use crate::errors::ApiError;
@@ -34,7 +34,11 @@ pub(super) fn of(body: &CreateRunRequest) -> Result<Wishes, ApiError> {
         mode: shown("options.mode", options.mode.as_deref())?,
         network: shown("options.network", options.network.as_deref())?,
         image: shown("options.image", options.image.as_deref())?,
-        allow: options.allow.clone(),
+        allow: options
+            .allow
+            .iter()
+            .map(|text| of_field::<AllowEntry>("options.allow", text).map(|_| text.clone()))
+            .collect::<Result<_, _>>()?,
         forwards: options
             .forward
             .iter()
@@ -56,12 +60,21 @@ pub(super) fn of(body: &CreateRunRequest) -> Result<Wishes, ApiError> {
         disk_bytes: sized("options.disk", &options.disk, LEAST_DISK_BYTES)?,
         max_attempts: between("options.max_attempts", options.max_attempts, 100)?,
         mounts: Vec::new(),
-        unmask: options
-            .unmask
-            .iter()
-            .map(|text| of_field("options.unmask", text))
-            .collect::<Result<_, _>>()?,
+        unmask: options.unmask.iter().map(|text| pattern(text)).collect::<Result<_, _>>()?,
     })
+}
+
+/// Over the wire a pattern is a plain one: no classes and no alternatives.
+fn pattern(text: &str) -> Result<FilePattern, ApiError> {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_.*?/ -".contains(&b);
+    match !text.is_empty() && text.len() <= 200 && text.bytes().all(is_plain) {
+        true => of_field("options.unmask", text),
+        false => Err(ApiError::invalid_field(
+            "options.unmask",
+            "it is not a plain pattern",
+            "write letters, digits, `*` and `?`, such as `.env*`",
+        )),
+    }
 }
 
 /// Reads a value that says what is wrong with it.
@@ -87,6 +100,18 @@ where
         ApiError::new(cofferdam_api::ErrorCode::InvalidRequest, format!("{field}: {error}"))
             .with(serde_json::json!({ "field": field }))
     })
+}
+
+/// The kind of work.
+pub(super) fn role_of(body: &CreateRunRequest) -> Result<Role, ApiError> {
+    let parsed = body.role.as_deref().map(|text| {
+        let known = Role::ALL.into_iter().find(|role| role.as_str() == text);
+        known.ok_or_else(|| {
+            let hint = "write `worker`, `tester` or `docser`";
+            ApiError::invalid_field("role", "there is no such kind of work", hint)
+        })
+    });
+    Ok(parsed.transpose()?.unwrap_or_default())
 }
 
 /// Where it stands among those that wait.

@@ -19,6 +19,7 @@ use crate::{extract, wire};
 /// Registers a repository that this key may run on. Whoever may run anything may then run on it.
 #[utoipa::path(post, path = "/api/v1/projects", tag = "projects", request_body = CreateProjectRequest, responses(
     (status = 201, description = "The project.", body = ProjectResponse, headers(("Location" = String, description = "Where it is."))),
+    (status = 404, description = "There is no such path.", body = cofferdam_api::ErrorBody),
     (status = 409, description = "There is a project of this name.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn create_project(

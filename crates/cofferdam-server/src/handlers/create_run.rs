@@ -25,8 +25,8 @@ const LONGEST_KEY: usize = 200;
         description = "A request that is repeated with the same key returns the first run.")),
     responses(
     (status = 202, description = "The run.", body = RunResponse, headers(("Location" = String, description = "Where it is."))),
-    (status = 404, description = "There is no such project.", body = cofferdam_api::ErrorBody),
-    (status = 409, description = "The key was used for another request.", body = cofferdam_api::ErrorBody),
+    (status = 404, description = "There is no such project, agent, policy or path.", body = cofferdam_api::ErrorBody),
+    (status = 409, description = "The key was used for another request, or the options cannot hold together.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn create_run(
     may: May<Run>,

@@ -32,8 +32,8 @@ const APPLIED: &str = "preference-applied";
     (status = 200, description = "What came of it, also if the agent failed.", body = ExecuteResponse),
     (status = 202, description = "The run, which has not ended.", body = cofferdam_api::RunResponse,
         headers(("Location" = String, description = "Where it is."), ("Preference-Applied" = String, description = "Which preference."))),
-    (status = 404, description = "There is no such project.", body = cofferdam_api::ErrorBody),
-    (status = 409, description = "The key was used for another request.", body = cofferdam_api::ErrorBody),
+    (status = 404, description = "There is no such project, agent, policy or path.", body = cofferdam_api::ErrorBody),
+    (status = 409, description = "The key was used for another request, or the options cannot hold together.", body = cofferdam_api::ErrorBody),
     (status = 504, description = "The run's time was up.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn execute(

@@ -75,6 +75,7 @@ fn code_of(outcome: &Outcome) -> Option<ErrorCode> {
             | FailureClass::PidsLimit
             | FailureClass::DiskLimit
             | FailureClass::OutputLimit
+            | FailureClass::Publish
             | FailureClass::Budget
             | FailureClass::Quota
             | FailureClass::Overloaded

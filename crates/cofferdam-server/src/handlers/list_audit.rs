@@ -12,6 +12,8 @@ use crate::wire;
 
 const USUAL: u32 = 100;
 const MOST: u32 = 500;
+/// The largest number that every reader of JSON takes exactly.
+const MOST_SEQ: u64 = (1 << 53) - 1;
 
 /// Who changed what, the newest first.
 #[utoipa::path(get, path = "/api/v1/audit", tag = "audit", params(AuditQuery), responses(
@@ -23,7 +25,7 @@ pub(crate) async fn list_audit(
     Query(query): Query<AuditQuery>,
 ) -> Result<Json<AuditList>, ApiError> {
     let limit = query.limit.unwrap_or(USUAL);
-    let before = query.before.unwrap_or(i64::MAX.unsigned_abs());
+    let before = query.before.unwrap_or(MOST_SEQ);
     if limit == 0 || limit > MOST {
         return Err(ApiError::invalid_field(
             "limit",
@@ -31,7 +33,7 @@ pub(crate) async fn list_audit(
             "write a number from 1 to 500",
         ));
     }
-    if before == 0 || before > i64::MAX.unsigned_abs() {
+    if before == 0 || before > MOST_SEQ {
         return Err(ApiError::invalid_field(
             "before",
             "it is out of its bounds",

@@ -20,6 +20,9 @@ use crate::metrics::Counted;
 /// After the store has failed: the reader stays, and what it misses is read when the store is back.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
+/// The largest number that every reader of JSON takes exactly.
+const MOST_SEQ: u64 = (1 << 53) - 1;
+
 /// Whether the caller wants a stream.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     let accepts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -30,15 +33,19 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
 
 /// Where a stream begins: behind the last event that its reader has seen.
 pub(super) fn after(headers: &HeaderMap, asked: Option<u64>) -> Result<u64, ApiError> {
-    let Some(value) = headers.get("last-event-id") else { return Ok(asked.unwrap_or(0)) };
-    let parsed = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    parsed.ok_or_else(|| {
-        ApiError::invalid_field(
-            "Last-Event-ID",
-            "it is not the number of an event",
-            "send the last `id` that was seen",
-        )
-    })
+    let bounded = |field: &str, number: Option<u64>| {
+        let hint = "send the last number that was seen";
+        number
+            .filter(|number| *number <= MOST_SEQ)
+            .ok_or_else(|| ApiError::invalid_field(field, "it is not the number of an event", hint))
+    };
+    let asked = asked.map(|asked| bounded("after", Some(asked))).transpose()?;
+    match headers.get("last-event-id") {
+        Some(value) => {
+            bounded("Last-Event-ID", value.to_str().ok().and_then(|text| text.trim().parse().ok()))
+        }
+        None => Ok(asked.unwrap_or(0)),
+    }
 }
 
 /// The stream of a run that is on record.

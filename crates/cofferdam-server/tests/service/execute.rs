@@ -67,6 +67,7 @@ async fn an_agent_that_failed_is_a_result_and_a_run_without_a_chance_is_an_error
             | FailureClass::PidsLimit
             | FailureClass::DiskLimit
             | FailureClass::OutputLimit
+            | FailureClass::Publish
             | FailureClass::Budget
             | FailureClass::Quota
             | FailureClass::Overloaded

@@ -148,7 +148,12 @@ impl Place {
     fn artifact(&self, claimed: &Claimed, name: &str, text: &str) -> NewArtifact {
         let path: PathBuf = self.folder.path().join("runs").join(format!("{}-{name}", claimed.attempt.run));
         std::fs::write(&path, text).unwrap();
-        NewArtifact { name: name.to_owned(), path, bytes: text.len() as u64, sha256: "00".repeat(32) }
+        NewArtifact {
+            name: name.to_owned(),
+            place: path.into(),
+            bytes: text.len() as u64,
+            sha256: "00".repeat(32),
+        }
     }
 
     pub(crate) async fn stop(&mut self) {

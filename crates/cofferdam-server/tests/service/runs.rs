@@ -84,10 +84,13 @@ async fn what_cannot_be_is_refused_with_the_field_and_a_hint() {
         (json!({ "task": "x", "repo": "a/b", "commit_message": "m" }), "commit_message"),
         (json!({ "task": "x", "priority": 101 }), "priority"),
         (json!({ "task": "x", "lane": "" }), "lane"),
+        (json!({ "task": "x", "role": "boss" }), "role"),
         (json!({ "command": ["x"], "options": { "model": "m" } }), "options.model"),
         (json!({ "task": "x", "options": { "model": "-m" } }), "options.model"),
         (json!({ "task": "x", "options": { "permission_mode": "yolo" } }), "options.permission_mode"),
-        (json!({ "task": "x", "options": { "agent": "codex", "permission_mode": "plan" } }), "options"),
+        (json!({ "task": "x", "options": { "allowed_tools": ["a,b"] } }), "options.allowed_tools"),
+        (json!({ "task": "x", "options": { "allow": ["a b"] } }), "options.allow"),
+        (json!({ "task": "x", "options": { "unmask": ["[a"] } }), "options.unmask"),
         (json!({ "task": "x", "options": { "working_dir": "../x" } }), "options.working_dir"),
         (json!({ "task": "x", "options": { "timeout_ms": 1 } }), "options.timeout_ms"),
         (json!({ "task": "x", "options": { "max_cost_usd": 0 } }), "options.max_cost_usd"),
@@ -98,11 +101,7 @@ async fn what_cannot_be_is_refused_with_the_field_and_a_hint() {
         assert!(refused.body["details"]["hint"].is_string(), "{body}");
     }
     for (body, word) in [
-        (json!({ "task": "x", "options": { "agent": "nobody" } }), "nobody"),
-        (json!({ "task": "x", "options": { "policy": "none" } }), "policy"),
-        (json!({ "task": "x", "options": { "network": "none" } }), "model"),
         (json!({ "task": "x", "options": { "mode": "vm" } }), "vm"),
-        (json!({ "task": "x", "role": "boss" }), "boss"),
         (json!({ "task": "x", "tasks": 1 }), "tasks"),
         (json!({ "task": "x", "options": { "timeout": 1 } }), "timeout"),
         (json!({ "task": 7 }), "task"),
@@ -115,8 +114,27 @@ async fn what_cannot_be_is_refused_with_the_field_and_a_hint() {
         let refused = place.post("/api/v1/runs", &place.run, &json!({ "task": "x", "repo": repo })).await;
         assert_eq!(refused.refusal(), (400, "INVALID_REPO_FORMAT"), "{repo}");
     }
-    let missing = place.post("/api/v1/runs", &place.run, &json!({ "task": "x", "project_id": "p" })).await;
-    assert_eq!(missing.refusal(), (404, "PROJECT_NOT_FOUND"));
+    for (body, code) in [
+        (json!({ "task": "x", "project_id": "p" }), "PROJECT_NOT_FOUND"),
+        (json!({ "task": "x", "options": { "agent": "nobody" } }), "AGENT_NOT_FOUND"),
+        (json!({ "task": "x", "options": { "policy": "none" } }), "POLICY_NOT_FOUND"),
+    ] {
+        assert_eq!(place.post("/api/v1/runs", &place.run, &body).await.refusal(), (404, code), "{body}");
+    }
+    let gone =
+        place.post("/api/v1/runs", &place.system, &json!({ "task": "x", "repo": "/does/not/exist" })).await;
+    assert_eq!(gone.refusal(), (404, "PATH_NOT_FOUND"));
+    for options in [
+        json!({ "network": "none" }),
+        json!({ "agent": "codex", "permission_mode": "plan" }),
+        json!({ "image": "x" }),
+        json!({ "allow": ["nosuchset"] }),
+    ] {
+        let refused =
+            place.post("/api/v1/runs", &place.run, &json!({ "task": "x", "options": options })).await;
+        assert_eq!(refused.refusal(), (409, "CONFLICTING_OPTIONS"), "{options} {}", refused.body);
+        assert!(refused.body["details"]["hint"].is_string(), "{options}");
+    }
     assert!(place.client(&place.read).runs(&RunQuery::default()).await.unwrap().runs.is_empty());
 }
 
@@ -249,7 +267,7 @@ async fn a_record_that_leads_out_of_its_folder_leads_nowhere() {
     std::os::unix::fs::symlink(&outside, &link).unwrap();
     let artifact = |name: &str, path: &std::path::Path| cofferdam_store::NewArtifact {
         name: name.to_owned(),
-        path: path.to_owned(),
+        place: path.to_owned().into(),
         bytes: 2,
         sha256: String::new(),
     };

@@ -1,8 +1,5 @@
 //! What an attempt leaves: the seal that was measured around it, and its files.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-
 use cofferdam_core::{Event, NewEvent, RunId, Seal};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
@@ -11,6 +8,7 @@ use super::append::append_new;
 use super::fence::require_running;
 use super::session::Session;
 use super::{Postgres, count, int, number, to_json};
+use crate::artifacts::ArtifactPlace;
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
@@ -61,7 +59,7 @@ impl Postgres {
             Ok(Artifact {
                 attempt: count(row, "attempt")?,
                 name: row.try_get("name")?,
-                path: OsStr::from_bytes(row.try_get("path")?).into(),
+                place: ArtifactPlace::from_bytes(row.try_get("path")?),
                 bytes: number(row, "bytes")?,
                 sha256: row.try_get("sha256")?,
             })
@@ -76,7 +74,7 @@ pub(super) async fn keep(
     lease: &Lease,
     artifacts: &[NewArtifact],
 ) -> Result<(), Error> {
-    for NewArtifact { name, path, bytes, sha256 } in artifacts {
+    for NewArtifact { name, place, bytes, sha256 } in artifacts {
         // An attempt that was adopted collects again; what it finds then is what counts.
         session
             .query(
@@ -87,7 +85,7 @@ pub(super) async fn keep(
             .bind(lease.attempt().run.as_str())
             .bind(i64::from(lease.attempt().number))
             .bind(without_nul(name))
-            .bind(path.as_os_str().as_bytes())
+            .bind(place.as_bytes())
             .bind(int(*bytes))
             .bind(sha256)
             .execute(session.connection())

@@ -1,11 +1,8 @@
 //! Forgets what was kept long enough.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-
 use super::session::Session;
 use super::{Postgres, int, parse};
+use crate::artifacts::ArtifactPlace;
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::record::{Expired, Retention};
@@ -71,11 +68,11 @@ async fn old(
         .await?)
 }
 
-async fn forget_artifacts(session: &mut Session, run: &str) -> Result<Vec<PathBuf>, Error> {
+async fn forget_artifacts(session: &mut Session, run: &str) -> Result<Vec<ArtifactPlace>, Error> {
     let paths: Vec<Vec<u8>> = session
         .scalar("DELETE FROM artifacts WHERE run = $1 RETURNING path")
         .bind(run)
         .fetch_all(session.connection())
         .await?;
-    Ok(paths.iter().map(|path| OsStr::from_bytes(path).into()).collect())
+    Ok(paths.iter().map(|path| ArtifactPlace::from_bytes(path)).collect())
 }

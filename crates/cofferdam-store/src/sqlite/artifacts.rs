@@ -1,8 +1,5 @@
 //! What an attempt leaves: the seal that was measured around it, and its files.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-
 use cofferdam_core::{Event, NewEvent, RunId, Seal};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
@@ -10,6 +7,7 @@ use sqlx::{Row, SqliteConnection};
 use super::append::append_new;
 use super::fence::require_running;
 use super::{Sqlite, begin, int, to_json, uint};
+use crate::artifacts::ArtifactPlace;
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
@@ -49,7 +47,7 @@ impl Sqlite {
             Ok(Artifact {
                 attempt: row.try_get("attempt")?,
                 name: row.try_get("name")?,
-                path: OsStr::from_bytes(row.try_get("path")?).into(),
+                place: ArtifactPlace::from_bytes(row.try_get("path")?),
                 bytes: uint(row.try_get("bytes")?),
                 sha256: row.try_get("sha256")?,
             })
@@ -64,7 +62,7 @@ pub(super) async fn keep(
     lease: &Lease,
     artifacts: &[NewArtifact],
 ) -> Result<(), Error> {
-    for NewArtifact { name, path, bytes, sha256 } in artifacts {
+    for NewArtifact { name, place, bytes, sha256 } in artifacts {
         // An attempt that was adopted collects again; what it finds then is what counts.
         sqlx::query(
             "INSERT INTO artifacts (run, attempt, name, path, bytes, sha256) VALUES (?, ?, ?, ?, ?, ?) \
@@ -73,7 +71,7 @@ pub(super) async fn keep(
         .bind(lease.attempt().run.as_str())
         .bind(lease.attempt().number)
         .bind(without_nul(name))
-        .bind(path.as_os_str().as_bytes())
+        .bind(place.as_bytes())
         .bind(int(*bytes))
         .bind(sha256)
         .execute(&mut *transaction)

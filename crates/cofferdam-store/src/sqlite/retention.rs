@@ -1,12 +1,9 @@
 //! Forgets what was kept long enough.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-
 use sqlx::SqliteConnection;
 
 use super::{Sqlite, begin, int, parse};
+use crate::artifacts::ArtifactPlace;
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::record::{Expired, Retention};
@@ -58,10 +55,13 @@ async fn old(
     Ok(sqlx::query_scalar(which).bind(int(before_ms)).bind(RUNS_PER_ROUND).fetch_all(transaction).await?)
 }
 
-async fn forget_artifacts(transaction: &mut SqliteConnection, run: &str) -> Result<Vec<PathBuf>, Error> {
+async fn forget_artifacts(
+    transaction: &mut SqliteConnection,
+    run: &str,
+) -> Result<Vec<ArtifactPlace>, Error> {
     let paths: Vec<Vec<u8>> = sqlx::query_scalar("DELETE FROM artifacts WHERE run = ? RETURNING path")
         .bind(run)
         .fetch_all(transaction)
         .await?;
-    Ok(paths.iter().map(|path| OsStr::from_bytes(path).into()).collect())
+    Ok(paths.iter().map(|path| ArtifactPlace::from_bytes(path)).collect())
 }

@@ -1,7 +1,7 @@
 //! How attempts and runs end.
 
 use cofferdam_core::{ErrorClass, EventType, NewEvent, Outcome, RunState};
-use cofferdam_store::{Error, Left, Letter, NewArtifact, Slots};
+use cofferdam_store::{ArtifactPlace, Error, Left, Letter, NewArtifact, Slots};
 use serde_json::json;
 
 use crate::fixture::{claimed_run, dead, event_types, left, line, lost, owner, rules, seal};
@@ -119,7 +119,7 @@ on_every_store! {
         let claimed = claimed_run(&store, 1).await;
         let diff = |path: &str, bytes| NewArtifact {
             name: "diff".to_owned(),
-            path: path.into(),
+            place: ArtifactPlace::File(path.into()),
             bytes,
             sha256: "aa".to_owned(),
         };
@@ -127,6 +127,6 @@ on_every_store! {
         store.finish(&claimed.lease, &Outcome::Succeeded, &left, 2_000).await.unwrap();
         let artifacts = store.artifacts(&claimed.attempt.run).await.unwrap();
         assert_eq!(artifacts.len(), 1);
-        assert_eq!((artifacts[0].bytes, artifacts[0].path.to_str()), (2, Some("/b")));
+        assert_eq!((artifacts[0].bytes, &artifacts[0].place), (2, &ArtifactPlace::File("/b".into())));
     }
 }

@@ -6,8 +6,8 @@ use cofferdam_core::{
     KeyId, MessageKind, Mode, Outcome, Project, ProjectId, Role, RunState, Scope, Scopes, Source,
 };
 use cofferdam_store::{
-    Left, ModeReport, NewArtifact, NewAudit, NewKey, NodeHealth, NodeRecord, NodeReport, Receipt,
-    ReceiptState, Retention, RunCursor, RunFilter,
+    ArtifactPlace, Left, ModeReport, NewArtifact, NewAudit, NewKey, NodeHealth, NodeRecord, NodeReport,
+    Receipt, ReceiptState, Retention, RunCursor, RunFilter,
 };
 use serde_json::json;
 
@@ -148,9 +148,10 @@ on_every_store! {
 
     async fn what_is_old_is_forgotten_and_dead_letters_and_living_runs_are_not(fixture: Fixture) {
         let store = fixture.open().await;
+        let file = |number: u32| ArtifactPlace::File(format!("/runs/{number}/diff.patch").into());
         let artifact = |number: u32| NewArtifact {
             name: "diff".to_owned(),
-            path: PathBuf::from(format!("/runs/{number}/diff.patch")),
+            place: file(number),
             bytes: 1,
             sha256: "aa".to_owned(),
         };
@@ -173,7 +174,7 @@ on_every_store! {
         let retention = Retention { runs_before_ms: Some(2_500), ..Retention::default() };
         let expired = store.expire(&retention).await.unwrap();
         assert_eq!(expired.runs, [request(1).id]);
-        assert_eq!(expired.artifacts, [PathBuf::from("/runs/1/diff.patch")]);
+        assert_eq!(expired.artifacts, [file(1)]);
         assert!(store.run(&request(1).id).await.is_err());
         assert!(store.letter(&request(2).id).await.unwrap().is_some());
 
@@ -183,7 +184,7 @@ on_every_store! {
             ..Retention::default()
         };
         let expired = store.expire(&retention).await.unwrap();
-        assert_eq!(expired.artifacts, [PathBuf::from("/runs/2/diff.patch")]);
+        assert_eq!(expired.artifacts, [file(2)]);
         assert!(expired.events > 0);
         let kept = store.events_after(&request(3).id, 0, 100).await.unwrap();
         let types: Vec<_> = kept.iter().map(|event| event.event_type.as_str()).collect();

@@ -1,7 +1,7 @@
 //! Text that people and agents chose.
 
 use cofferdam_core::{EventType, NewEvent, Outcome, Spent};
-use cofferdam_store::{Error, Left, MessageKind, NewArtifact, NewAudit};
+use cofferdam_store::{ArtifactPlace, Error, Left, MessageKind, NewArtifact, NewAudit};
 use serde_json::json;
 
 use crate::fixture::{claimed_run, request};
@@ -50,7 +50,7 @@ on_every_store! {
         assert_eq!((read[0].change.subject.as_str(), &read[0].change.data), ("c\u{fffd}", &json!("d\u{0}")));
         let artifact = NewArtifact {
             name: "file\0".to_owned(),
-            path: "/a".into(),
+            place: ArtifactPlace::Object("s3://a/b".to_owned()),
             bytes: 1,
             sha256: "aa".to_owned(),
         };

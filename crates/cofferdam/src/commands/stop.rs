@@ -60,7 +60,7 @@ pub(super) async fn stop(
     name: &NodeName,
     now: bool,
 ) -> Result<Stopped, Failure> {
-    let drain = settings::read_for_service(caller)?.service.drain_seconds.count();
+    let drain = settings::read_for_service(caller)?.settings.service.drain_seconds.count();
     // A flag of the one that runs may have made it longer.
     let give_up_at = Instant::now() + Duration::from_secs(drain.into()) + BEYOND_DRAIN;
     let mut asked: Option<u32> = None;

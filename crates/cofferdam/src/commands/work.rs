@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use cofferdam_core::{AgentName, Capacity, DrainSeconds, NodeName, Role, Settings};
+use cofferdam_core::{AgentName, Capacity, DrainSeconds, NodeName, RetentionSettings, Role, Settings};
 use cofferdam_runner::{
-    BrokerAccess, BrokerProcess, Dispatcher, DispatcherOptions, Home, ModesRule, Stop, now_ms,
+    BrokerAccess, BrokerProcess, Dispatcher, DispatcherOptions, Home, ModesRule, Node, Stop, now_ms,
+    retention::{self, Removed},
 };
 use cofferdam_store::{ClaimRules, Slots};
 use tokio::sync::watch;
@@ -71,11 +72,14 @@ impl NodeFlags {
     }
 }
 
+/// How often what was kept long enough is removed.
+const FORGET_EVERY: Duration = Duration::from_secs(3_600);
+
 /// Works until it is told to stop.
 pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
     let stop = requests(args.supervised).map_err(failed("what asks for an end cannot be watched"))?;
-    let settings = settings::read_for_service(caller)?;
+    let settings = settings::read_for_service(caller)?.settings;
     let home = caller.open_state()?;
     let name = &args.node.name;
     if args.supervised {
@@ -97,8 +101,26 @@ pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Fa
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     tracing::info!(node = %name, node.id = %node.id(), capacity = options.capacity, "working");
-    Dispatcher::new(Arc::new(node), options).run(stop).await;
+    let node = Arc::new(node);
+    let forgetting = tokio::spawn(forget(Arc::clone(&node), settings.retention.clone()));
+    Dispatcher::new(node, options).run(stop).await;
+    forgetting.abort();
     Ok(ExitCode::Succeeded)
+}
+
+/// Removes what was kept long enough, again and again.
+async fn forget(node: Arc<Node>, retention: RetentionSettings) {
+    let mut hours = tokio::time::interval(FORGET_EVERY);
+    loop {
+        hours.tick().await;
+        let removed =
+            retention::run_once(node.store(), node.artifacts(), node.home(), &retention, now_ms()).await;
+        match removed {
+            Ok(removed) if removed == Removed::default() => {}
+            Ok(removed) => tracing::info!(?removed, "what was kept long enough is removed"),
+            Err(error) => tracing::warn!(%error, "what was kept long enough could not be removed"),
+        }
+    }
 }
 
 /// Signals drain; without a supervisor there is nothing to wait for: whoever is started next goes on with what runs.

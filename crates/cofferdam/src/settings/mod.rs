@@ -59,11 +59,12 @@ pub(crate) fn read_in(folder: &Path) -> Result<Settings, Failure> {
 
 /// The settings of a service: those of the state folder and the variables. It works for many repositories, so that none
 /// around the folder that it happens to be started in has a say.
-pub(crate) fn read_for_service(caller: &Caller) -> Result<Settings, Failure> {
+pub(crate) fn read_for_service(caller: &Caller) -> Result<Effective, Failure> {
     let effective = global(caller.state_folder().as_deref())?;
     let variables = environment::layer(caller, &effective)?;
-    let settings = effective.under(&variables).settings;
-    Ok(Settings { service: service(caller, &settings)?, ..settings })
+    let mut effective = effective.under(&variables);
+    effective.settings.service = service(caller, &effective.settings)?;
+    Ok(effective)
 }
 
 /// Where the record of the runs of a state folder is: as its own file says, with a variable over it.

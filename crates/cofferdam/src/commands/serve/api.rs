@@ -1,22 +1,135 @@
 //! Where the API of the service begins.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use cofferdam_core::Settings;
+use cofferdam_core::{Effective, NodeId, Scopes};
 use cofferdam_runner::Home;
+use cofferdam_server::{
+    Bounds, FIRST_KEY_NAME, KeyRule, Options, Service, SharedArtifacts, StartError, make_key,
+};
 use cofferdam_store::Store;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
+use crate::caller::{Caller, now_ms, random_bits};
+use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::record_place::open_artifacts;
 
-/// Starts the API on `service.listen`. When this returns, it takes requests at the address that is returned, if it listens
-/// at all, and it does so until `stop` is true.
+/// Whoever asks is told that the record is away, and asks again; a run that is under way waits much longer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Lets callers of this machine in without a key.
+const INSECURE: &str = "COFFERDAM_ALLOW_INSECURE_SYSTEM_CONTROL";
+
+/// An API that takes requests.
+pub(super) struct Api {
+    /// Where.
+    pub(super) listens: SocketAddr,
+    /// Whether this start was the one that made the first key.
+    pub(super) has_made_key: bool,
+    /// Ends when it has stopped.
+    pub(super) serving: JoinHandle<()>,
+}
+
+/// Starts the API on `service.listen`. When this returns, it takes requests, and it does so until `stop` is true.
 pub(super) async fn start(
-    _home: &Home,
-    _settings: &Settings,
+    home: &Home,
+    caller: &Caller,
+    settings: Effective,
     store: Store,
-    _stop: watch::Receiver<bool>,
-) -> Result<Option<SocketAddr>, Failure> {
-    store.close().await;
-    Ok(None)
+    mut stop: watch::Receiver<bool>,
+) -> Result<Api, Failure> {
+    let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
+    let store = store.with_patience(PATIENCE);
+    let listen = settings.settings.service.listen;
+    let listener = TcpListener::bind(listen).await.map_err(|error| {
+        Failure::new(ExitCode::Refused, format!("the service cannot listen on {listen}: {error}"))
+            .hint("type another address, such as `--listen 127.0.0.1:8788`")
+    })?;
+    let listens = listener.local_addr().map_err(failed("the service's address cannot be read"))?;
+    let has_made_key = ensure_key(home, &store).await?;
+    let service = Service::new(Options {
+        store,
+        settings: Arc::new(settings),
+        place: home.place(now_ms()).map_err(failed("the state folder's name cannot be kept"))?,
+        state_folder: Some(home.root().to_owned()),
+        home: caller.home(),
+        node: NodeId::new(now_ms(), random_bits()?),
+        artifacts: Arc::new(SharedArtifacts::new(home.runs(), open_artifacts(home, caller)?)),
+        listen: listens,
+        keys: key_rule(caller),
+        bounds: Bounds::default(),
+    })
+    .map_err(|error| refused(&error))?;
+    let serving = tokio::spawn(service.run(listener, async move {
+        // Whoever dropped the other end is gone, and so are we.
+        let _ = stop.wait_for(|stop| *stop).await;
+    }));
+    Ok(Api { listens, has_made_key, serving })
+}
+
+/// What somebody who starts the service for the first time can paste.
+pub(super) fn first_words(home: &Home, listens: SocketAddr) -> String {
+    let key = key_file(home.root());
+    format!(
+        "cofferdam: a key was made, in {key}; try:\n\n\
+         curl -X POST http://{listens}/execute \\\n  \
+         -H \"X-API-Key: $(cat {key})\" -H 'Content-Type: application/json' \\\n  \
+         -d '{{\"task\": \"Create a hello world Python script\"}}'\n\n",
+        key = key.display(),
+    )
+}
+
+fn key_file(state: &Path) -> std::path::PathBuf {
+    state.join("api-key")
+}
+
+/// Makes a key with every scope, unless this state folder has one. True if it did.
+async fn ensure_key(home: &Home, store: &Store) -> Result<bool, Failure> {
+    let path = key_file(home.root());
+    if path.exists() {
+        return Ok(false);
+    }
+    let made = make_key(store, FIRST_KEY_NAME, Scopes::all(), "cofferdam serve")
+        .await
+        .map_err(|error| Failure::internal("the first key cannot be kept", &error))?;
+    // Beside and renamed, so that nobody ever reads half a key. One whose writing was cut off opens nothing that
+    // anybody knows.
+    let unready = path.with_extension("making");
+    let written = std::fs::File::options()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&unready)
+        .and_then(|mut file| {
+            file.write_all(made.key.reveal().as_bytes())?;
+            file.write_all(b"\n")?;
+            file.sync_all()
+        })
+        .and_then(|()| std::fs::rename(&unready, &path));
+    written.map_err(|error| Failure::internal("the first key cannot be written", &error))?;
+    Ok(true)
+}
+
+fn key_rule(caller: &Caller) -> KeyRule {
+    match caller.var(INSECURE) {
+        Some(value) if value == "true" => KeyRule::NotOnLoopback,
+        _ => KeyRule::Always,
+    }
+}
+
+fn refused(error: &StartError) -> Failure {
+    let hint = match error {
+        StartError::OpenToOthers(_) => format!("unset {INSECURE}, or listen on 127.0.0.1"),
+        StartError::NoWalls(_) => format!("unset {INSECURE}, or take the mode out of service.allowed_modes"),
+    };
+    Failure::new(ExitCode::Refused, error.to_string()).hint(hint)
 }

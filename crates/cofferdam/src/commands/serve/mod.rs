@@ -19,7 +19,7 @@ use crate::record_place::open_store;
 use crate::service::{
     Child, ChildRole, ChildState, Children, Instance, LogRole, keep_small, log_path, until_asked_to_stop,
 };
-use crate::settings;
+use crate::{settings, terminal};
 
 /// How long a dispatcher may take to be there.
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
@@ -74,8 +74,9 @@ pub(crate) async fn run(args: &ServeArgs, caller: &Caller) -> Result<ExitCode, F
         rustix::process::setsid()
             .map_err(|errno| Failure::internal("the terminal cannot be left", &errno))?;
     }
-    let mut settings = settings::read_for_service(caller)?;
-    settings.service.listen = args.listen.unwrap_or(settings.service.listen);
+    let mut effective = settings::read_for_service(caller)?;
+    let service = &mut effective.settings.service;
+    service.listen = args.listen.unwrap_or(service.listen);
     let home = caller.open_state()?;
     let name = &args.node.name;
     let stop = until_asked_to_stop().map_err(failed("signals cannot be received"))?;
@@ -90,7 +91,8 @@ pub(crate) async fn run(args: &ServeArgs, caller: &Caller) -> Result<ExitCode, F
     // Before any child: what it brings up to date is so for all.
     let store = open_store(&home, caller).await?;
     let (end_api, api_ends) = watch::channel(false);
-    let listen = api::start(&home, &settings, store, api_ends).await?;
+    let settings = effective.settings.clone();
+    let api = api::start(&home, caller, effective, store, api_ends).await?;
     let children = if args.no_work { Vec::new() } else { children(args, &home, &settings)? };
     let works = !children.is_empty();
     let (children, mut changes) = Children::start(children);
@@ -99,10 +101,13 @@ pub(crate) async fn run(args: &ServeArgs, caller: &Caller) -> Result<ExitCode, F
         until_node_is_there(&home, &node, &mut instance, &mut changes, &mut stop.subscribe()).await;
     }
     instance.say(|served| {
-        served.listen = listen;
+        served.listen = Some(api.listens);
         served.is_ready = true;
     });
-    tracing::info!(node = %name, listen = ?listen, "ready");
+    tracing::info!(node = %name, listen = %api.listens, "ready");
+    if api.has_made_key {
+        terminal::write_stderr(&api::first_words(&home, api.listens));
+    }
     let mut asked = stop.subscribe();
     loop {
         tokio::select! {
@@ -114,6 +119,8 @@ pub(crate) async fn run(args: &ServeArgs, caller: &Caller) -> Result<ExitCode, F
     instance.say(|served| served.is_ready = false);
     children.end(asked).await;
     end_api.send_replace(true);
+    // It gives the calls that are under way a moment.
+    let _ = api.serving.await;
     tracing::info!("stopped");
     Ok(ExitCode::Succeeded)
 }

@@ -36,6 +36,7 @@ async fn main() -> anyhow::Result<()> {
     let node = Node::register(NodeOptions {
         id,
         store: Store::open_sqlite(&home.database()).await?,
+        artifacts: cofferdam_store::ArtifactStore::Folder,
         backends: backends(&home, &binary).into_iter().map(breakable).collect(),
         home,
         attachment: Attachment::Detached,
