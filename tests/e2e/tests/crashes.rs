@@ -72,6 +72,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("store.allow", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.add_message", "crates/cofferdam-store/tests/failpoints.rs: no command sends messages yet"),
     ("store.mark_message", "crates/cofferdam-store/tests/failpoints.rs: no command sends messages yet"),
+    ("store.create_key", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.create_project", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.expire", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.record_audit", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.remove_project", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.revoke_key", "crates/cofferdam-store/tests/failpoints.rs"),
 ];
 
 #[test]

@@ -301,6 +301,12 @@ fn every_failpoint_of_a_node_is_armed_by_a_test() {
         ("store.allow", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.add_message", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.mark_message", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.create_key", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.create_project", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.expire", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.record_audit", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.remove_project", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.revoke_key", "crates/cofferdam-store/tests/failpoints.rs"),
     ];
     for failpoint in cofferdam_store::FAILPOINTS.iter().chain(cofferdam_runner::FAILPOINTS) {
         let here = ARMED.iter().any(|armed| armed.split(':').next() == Some(failpoint));
