@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cofferdam_core::{Effective, EventType, NewEvent, NodeId, Outcome, PlaceId, Scopes};
 use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, Options, Service, make_key};
-use cofferdam_store::{ClaimRules, Left, NewArtifact, Owner, Store};
+use cofferdam_store::{ArtifactPlace, ClaimRules, Left, NewArtifact, Owner, Store};
 use serde_json::json;
 
 type Failed = Box<dyn std::error::Error>;
@@ -55,8 +55,8 @@ async fn end_runs(store: &Store, folder: &std::path::Path) -> Result<(), Failed>
         store.append(&claimed.lease, &[said]).await?;
         let path = folder.join("runs").join(format!("{}.patch", claimed.attempt.run));
         std::fs::write(&path, "diff --git a/x b/x\n")?;
-        let diff =
-            NewArtifact { name: "diff".to_owned(), place: path.into(), bytes: 19, sha256: "00".repeat(32) };
+        let place = ArtifactPlace::File(path);
+        let diff = NewArtifact { name: "diff".to_owned(), place, bytes: 19, sha256: "00".repeat(32) };
         let left = Left { artifacts: vec![diff], ..Left::default() };
         store.finish(&claimed.lease, &Outcome::Succeeded, &left, u64::MAX >> 8).await?;
         store.wake();
