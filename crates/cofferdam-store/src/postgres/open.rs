@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cofferdam_core::StoreUrl;
-use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions, PgPool};
 
 use super::door::Door;
 use super::wake::{Listener, Waker};
@@ -20,6 +20,7 @@ use crate::options::{Pooler, PostgresOptions};
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long operations go on trying while the database is away, unless the caller says otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 const MAX_LIFETIME: Duration = Duration::from_secs(1_800);
 
@@ -52,18 +53,14 @@ impl Postgres {
                 Box::pin(async move { Ok(usable) })
             })
             .connect_lazy_with(connect);
-        let mut connection = match (pool.acquire().await, &door) {
-            (Ok(connection), _) => connection,
-            (Err(error), None) => return Err(failed(error)),
-            (Err(error), Some(door)) => {
+        match (prepare(&pool, &losses).await, &door) {
+            (Ok(()), _) => {}
+            (Err(OpenError::Database(error)), Some(door)) if trouble(&error) == Trouble::Away => {
                 return Err(failed(door.try_out().await.err().map_or(error, sqlx::Error::Io)));
             }
-        };
-        migrate::to_newest(&mut connection).await.map_err(|error| match error {
-            OpenError::Database(error) => failed(error),
-            error => error,
-        })?;
-        drop(connection);
+            (Err(OpenError::Database(error)), _) => return Err(failed(error)),
+            (Err(error), _) => return Err(error),
+        }
         let shared = Shared {
             waker: Waker::start(pool.clone()),
             listener: Listener::to(options)?,
@@ -80,6 +77,24 @@ impl Postgres {
         if let Some(shared) = Arc::into_inner(self.shared) {
             shared.waker.flush(&shared.pool).await;
             shared.pool.close().await;
+        }
+    }
+}
+
+/// Brings the database to the newest schema, again if it is lost meanwhile: a server that restarts drops connections more
+/// than once.
+async fn prepare(pool: &PgPool, losses: &Losses) -> Result<(), OpenError> {
+    let started = Instant::now();
+    loop {
+        let tried = async { migrate::to_newest(&mut *pool.acquire().await?).await };
+        match tried.await {
+            Err(OpenError::Database(error))
+                if trouble(&error) == Trouble::Away && started.elapsed() < PATIENCE =>
+            {
+                losses.note();
+                tokio::time::sleep(BETWEEN_TRIES).await;
+            }
+            answer => return answer,
         }
     }
 }
