@@ -143,7 +143,8 @@ async fn fill(disk: &Path) {
     };
     // What is there can still be read, and more is still refused.
     all_there(&store).await;
-    assert!(one_run(&store, 1_000_000).await.expect_err("there is no room").is_full());
+    let error = one_run(&store, 1_000_000).await.expect_err("there is no room");
+    assert!(error.is_full(), "{error:?}");
     std::fs::remove_file(&ballast).expect("it was there");
     one_run(&store, 2_000_000).await.expect("with room again, it goes on");
     store.close().await;

@@ -1,13 +1,14 @@
 //! Opens the database.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cofferdam_core::StoreUrl;
-use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions, PgPool};
 
 use super::door::Door;
 use super::wake::{Listener, Waker};
@@ -19,6 +20,7 @@ use crate::options::{Pooler, PostgresOptions};
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long operations go on trying while the database is away, unless the caller says otherwise.
 const PATIENCE: Duration = Duration::from_secs(5);
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 const MAX_LIFETIME: Duration = Duration::from_secs(1_800);
 
@@ -51,18 +53,14 @@ impl Postgres {
                 Box::pin(async move { Ok(usable) })
             })
             .connect_lazy_with(connect);
-        let mut connection = match (pool.acquire().await, &door) {
-            (Ok(connection), _) => connection,
-            (Err(error), None) => return Err(failed(error)),
-            (Err(error), Some(door)) => {
+        match (prepare(&pool, &losses).await, &door) {
+            (Ok(()), _) => {}
+            (Err(OpenError::Database(error)), Some(door)) if trouble(&error) == Trouble::Away => {
                 return Err(failed(door.try_out().await.err().map_or(error, sqlx::Error::Io)));
             }
-        };
-        migrate::to_newest(&mut connection).await.map_err(|error| match error {
-            OpenError::Database(error) => failed(error),
-            error => error,
-        })?;
-        drop(connection);
+            (Err(OpenError::Database(error)), _) => return Err(failed(error)),
+            (Err(error), _) => return Err(error),
+        }
         let shared = Shared {
             waker: Waker::start(pool.clone()),
             listener: Listener::to(options)?,
@@ -83,6 +81,24 @@ impl Postgres {
     }
 }
 
+/// Brings the database to the newest schema, again if it is lost meanwhile: a server that restarts drops connections more
+/// than once.
+async fn prepare(pool: &PgPool, losses: &Losses) -> Result<(), OpenError> {
+    let started = Instant::now();
+    loop {
+        let tried = async { migrate::to_newest(&mut *pool.acquire().await?).await };
+        match tried.await {
+            Err(OpenError::Database(error))
+                if trouble(&error) == Trouble::Away && started.elapsed() < PATIENCE =>
+            {
+                losses.note();
+                tokio::time::sleep(BETWEEN_TRIES).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
 /// How to connect.
 pub(super) struct Connect {
     pub(super) options: PgConnectOptions,
@@ -93,7 +109,7 @@ pub(super) struct Connect {
 pub(super) fn connect_to(url: &StoreUrl) -> Result<Connect, OpenError> {
     let refuse = |why: String| OpenError::Address { url: url.to_string(), why };
     let parsed: PgConnectOptions =
-        url.secret().parse().map_err(|error: sqlx::Error| refuse(error.to_string()))?;
+        readable(url.secret()).parse().map_err(|error: sqlx::Error| refuse(error.to_string()))?;
     let mut options = parsed
         .application_name("cofferdam")
         // A pooler refuses what it does not know, and we store no such number.
@@ -112,6 +128,23 @@ pub(super) fn connect_to(url: &StoreUrl) -> Result<Connect, OpenError> {
     let door = Door::to(&host, options.get_port()).map_err(|error| refuse(error.to_string()))?;
     // The name stays, so that the server's certificate is held against it.
     Ok(Connect { options: options.socket(door.folder()), door: Some(door) })
+}
+
+/// The address as the driver reads it. One that names a user and no host, as for a socket, is everybody's way to write it
+/// and not the driver's: who asks goes behind the `?`.
+fn readable(url: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = url.split_once("://") else { return Cow::Borrowed(url) };
+    let (address, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let Some((login, place)) = address.rsplit_once('@') else { return Cow::Borrowed(url) };
+    if !place.is_empty() && !place.starts_with('/') {
+        return Cow::Borrowed(url);
+    }
+    let (user, password) = login.split_once(':').map_or((login, None), |(user, rest)| (user, Some(rest)));
+    let escaped = |text: &str| text.replace('+', "%2B").replace('&', "%26").replace('#', "%23");
+    let mut pairs = vec![format!("user={}", escaped(user))];
+    pairs.extend(password.map(|password| format!("password={}", escaped(password))));
+    pairs.extend((!query.is_empty()).then(|| query.to_owned()));
+    Cow::Owned(format!("{scheme}://{place}?{}", pairs.join("&")))
 }
 
 /// The name of the user who runs this process, as the system's own file has it: the C library would ask modules that a
@@ -159,5 +192,28 @@ impl Losses {
     fn elapsed_ms(&self) -> u64 {
         // Never 0, which says that nothing was lost yet.
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn addresses_are_read_as_everybody_writes_them() {
+        for (url, user, host, database) in [
+            ("postgres://me:p%2Bq@db.example:6432/x", "me", "db.example", "x"),
+            ("postgres://me@[::1]/x", "me", "::1", "x"),
+            ("postgres://me:p+q@/x?host=/run/pg", "me", "", "x"),
+            ("postgres:///x?host=/run/pg&user=me", "me", "", "x"),
+        ] {
+            let Connect { options, door } = connect_to(&url.parse().expect(url)).expect(url);
+            assert_eq!((options.get_username(), options.get_database()), (user, Some(database)), "{url}");
+            assert_eq!(door.is_some(), host == "db.example", "{url}");
+            match host {
+                "" => assert_eq!(options.get_socket(), Some(&"/run/pg".into()), "{url}"),
+                host => assert_eq!(options.get_host(), host, "{url}"),
+            }
+        }
     }
 }

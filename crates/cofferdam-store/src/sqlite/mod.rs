@@ -48,6 +48,7 @@ pub struct Sqlite {
 #[derive(Debug)]
 struct Shared {
     writer: Mutex<SqliteConnection>,
+    writer_options: SqliteConnectOptions,
     readers: SqlitePool,
     /// Writes that need not survive a power cut; opened when the first such write is made.
     ledger: OnceCell<Mutex<SqliteConnection>>,
@@ -60,13 +61,17 @@ type Transaction<'a> = sqlx::Transaction<'a, sqlx::Sqlite>;
 
 impl Sqlite {
     async fn writer(&self) -> MutexGuard<'_, SqliteConnection> {
-        self.shared.writer.lock().await
+        let mut writer = self.shared.writer.lock().await;
+        mend(&mut writer, &self.shared.writer_options).await;
+        writer
     }
 
     /// The connection whose commits survive the death of this process, and not a power cut.
     async fn ledger(&self) -> Result<MutexGuard<'_, SqliteConnection>, Error> {
         let open = async || self.shared.ledger_options.connect().await.map(Mutex::new);
-        Ok(self.shared.ledger.get_or_try_init(open).await?.lock().await)
+        let mut ledger = self.shared.ledger.get_or_try_init(open).await?.lock().await;
+        mend(&mut ledger, &self.shared.ledger_options).await;
+        Ok(ledger)
     }
 
     /// The folder of wake sockets, beside the database.
@@ -81,6 +86,21 @@ impl Sqlite {
 
     fn readers(&self) -> &SqlitePool {
         &self.shared.readers
+    }
+}
+
+/// Replaces a connection that still thinks itself in a transaction. After some errors, such as a full disk, SQLite has
+/// undone the transaction by itself, and the library, which is then refused to undo it, would begin no other.
+async fn mend(connection: &mut SqliteConnection, options: &SqliteConnectOptions) {
+    if !connection.is_in_transaction() {
+        return;
+    }
+    // What a dropped transaction wrote is undone by another thread, which has come so far when it answers.
+    let _ = connection.ping().await;
+    if connection.is_in_transaction()
+        && let Ok(fresh) = options.connect().await
+    {
+        *connection = fresh;
     }
 }
 

@@ -46,6 +46,7 @@ impl Sqlite {
             shared: Arc::new(Shared {
                 writer: Mutex::new(writer),
                 readers,
+                writer_options: options.clone(),
                 ledger: OnceCell::new(),
                 ledger_options: options.synchronous(SqliteSynchronous::Normal),
                 wake_folder: path.with_file_name("nodes"),
