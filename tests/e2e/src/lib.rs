@@ -7,6 +7,7 @@ mod agents;
 pub mod attack_suite;
 mod coding_agent;
 pub mod containers;
+mod database;
 mod detached;
 mod engine;
 mod fixture;
@@ -23,6 +24,7 @@ mod tree;
 
 pub use agents::Agents;
 pub use coding_agent::CodingAgent;
+pub use database::{Database, bucket_server};
 pub use detached::{DetachedNode, Queue, node_id};
 pub use engine::Engine;
 pub use fixture::{Fixture, binary, test_binary};

@@ -6,8 +6,8 @@ use cofferdam_core::{
     KeyId, MessageKind, Mode, Outcome, Project, ProjectId, Role, RunState, Scope, Scopes, Source,
 };
 use cofferdam_store::{
-    Left, ModeReport, NewArtifact, NewAudit, NewKey, NodeHealth, NodeRecord, NodeReport, Receipt,
-    ReceiptState, Retention, RunCursor, RunFilter,
+    ArtifactPlace, Left, ModeReport, NewArtifact, NewAudit, NewKey, NodeHealth, NodeRecord, NodeReport,
+    Receipt, ReceiptState, Retention, RunCursor, RunFilter,
 };
 use serde_json::json;
 

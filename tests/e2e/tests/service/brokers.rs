@@ -53,9 +53,8 @@ impl Streaming {
         first
     }
 
-    /// Lets the model go on, and gives the run's record once nothing is left.
+    /// The run's record once nothing is left, and what became of the calls.
     fn ends(self) -> (Record, Vec<Option<Ending>>) {
-        self.model.release("stream");
         let _ = self.stage.queue.wait_for_end_within(&self.run, IN_TIME);
         let state = self.stage.fixture.state();
         let is_empty = |name: &str| std::fs::read_dir(state.join(name)).map_or(0, Iterator::count) == 0;
@@ -98,6 +97,7 @@ fn a_broker_that_ends_cuts_no_stream_while_the_next_one_listens() {
         folders.into_iter().any(|folder| folder.path().join("egress/egress.sock").exists())
     });
     assert!(is_alive(first), "it finishes the call");
+    streaming.model.release("stream");
     let (record, calls) = streaming.ends();
     assert_eq!(calls, [Some(Ending::Answered), Some(Ending::Answered)], "no call was made twice");
     assert_eq!(record.data_of("egress.interrupted").len(), 0, "nothing was cut");
