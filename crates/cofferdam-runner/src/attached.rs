@@ -187,7 +187,8 @@ pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
             None => Ok(None),
         }
     };
-    let summary = crate::artifacts::read_summary(last(crate::artifacts::SUMMARY).await?.as_deref());
+    let summary = last(crate::artifacts::SUMMARY).await?.and_then(|path| std::fs::read(path).ok());
+    let summary = crate::artifacts::read_summary(&summary.unwrap_or_default());
     Ok(RunReport {
         run: run.clone(),
         state,

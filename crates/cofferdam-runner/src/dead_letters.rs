@@ -115,7 +115,7 @@ pub(crate) fn write(node: &Node, run: &RunId, letter: &DeadLetter) {
     }
 }
 
-/// Writes the files that are missing, and removes what dead processes have left of theirs.
+/// Writes the files that are missing, and removes those of letters that are no more and what dead processes have left.
 pub(crate) async fn write_missing(node: &Node) -> Result<(), cofferdam_store::Error> {
     for run in node.store.letter_runs().await? {
         if fs::symlink_metadata(path_of(&node.home, &run)).is_ok() {
@@ -130,6 +130,13 @@ pub(crate) async fn write_missing(node: &Node) -> Result<(), cofferdam_store::Er
     }
     for entry in fs::read_dir(node.home.dead_letters()).into_iter().flatten().flatten() {
         let path = entry.path();
+        // A letter that was removed elsewhere, such as through the service. The record is written before the file, so
+        // that a file without one is no letter any more.
+        if let Some(run) = letter_in(&path)
+            && node.store.letter(&run).await?.is_none()
+        {
+            let _ = fs::remove_file(&path);
+        }
         if writer_of(&path).is_some_and(|writer| !is_alive(&node.home, &writer)) {
             let _ = fs::remove_file(path);
         }
@@ -153,6 +160,11 @@ fn try_write(node: &Node, run: &RunId, letter: &DeadLetter) -> io::Result<()> {
 
 fn path_of(home: &Home, run: &RunId) -> PathBuf {
     home.dead_letters().join(format!("{run}.json"))
+}
+
+/// The run whose dead letter this file is, by its name.
+fn letter_in(path: &Path) -> Option<RunId> {
+    path.file_name()?.to_str()?.strip_suffix(".json")?.parse().ok()
 }
 
 /// Who writes or has written this half file, if it is one.

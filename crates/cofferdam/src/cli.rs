@@ -9,11 +9,12 @@ use crate::commands::db::DbCommand;
 use crate::commands::dead_letter::DeadLetterCommand;
 use crate::commands::demo::DemoArgs;
 use crate::commands::init::InitArgs;
+use crate::commands::keys::KeysCommand;
 use crate::commands::logs::LogsArgs;
 use crate::commands::message::MessageArgs;
 use crate::commands::restart::RestartArgs;
 use crate::commands::run::RunArgs;
-use crate::commands::runs::RunsCommand;
+use crate::commands::runs::RunsArgs;
 use crate::commands::sandbox::SandboxCommand;
 use crate::commands::serve::ServeArgs;
 use crate::commands::settings::SettingsCommand;
@@ -38,11 +39,13 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Message(MessageArgs),
     /// Look at runs, cancel and remove them
-    #[command(subcommand)]
-    Runs(RunsCommand),
+    Runs(RunsArgs),
     /// Look at runs that failed for good, and replay them
     #[command(subcommand)]
     DeadLetter(DeadLetterCommand),
+    /// Make, list and revoke keys of the service
+    #[command(subcommand)]
+    Keys(KeysCommand),
     /// Look after the database of the record
     #[command(subcommand)]
     Db(DbCommand),

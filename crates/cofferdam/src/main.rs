@@ -20,6 +20,7 @@ mod repository;
 mod roles;
 mod sanitize;
 mod secrets;
+mod server;
 mod service;
 mod settings;
 mod signals;

@@ -60,6 +60,7 @@ fn help_names_every_command() {
                    was said
       runs         Look at runs, cancel and remove them
       dead-letter  Look at runs that failed for good, and replay them
+      keys         Make, list and revoke keys of the service
       db           Look after the database of the record
       sandbox      Look at what this machine can enforce, and build the image of containers
       init         Set up: find agents, keys, logins and sandboxes, ask a few questions, and write the
@@ -195,6 +196,9 @@ fn help_of_run_names_every_flag_and_exit_code() {
               Make a path of this machine visible at the same path; read-only unless `:rw` (repeatable)
           --unmask <GLOB>
               Show files that are hidden because they look like secrets (repeatable)
+          --server <URL>
+              Ask a service to do it, such as `http://127.0.0.1:8787` [default: COFFERDAM_SERVER, or
+              this machine]
           --apply
               Apply the diff to the local repository if the run succeeds
           --output <FILE>

@@ -179,18 +179,19 @@ impl Attended<'_> {
 
 /// What a person should know about a diff.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Summary {
-    pub(crate) warnings: Vec<String>,
-    pub(crate) base_moved: Vec<String>,
+pub struct Summary {
+    /// Files that were left out, and the like.
+    pub warnings: Vec<String>,
+    /// Changed files that somebody else changed meanwhile.
+    pub base_moved: Vec<String>,
     /// Whether secrets were taken out of it.
-    pub(crate) has_redacted: bool,
+    pub has_redacted: bool,
 }
 
 /// Reads the summary that was kept with a diff.
 #[must_use]
-pub(crate) fn read_summary(summary: Option<&Path>) -> Summary {
-    let content = summary.and_then(|path| fs::read(path).ok()).unwrap_or_default();
-    let content: Value = serde_json::from_slice(&content).unwrap_or_default();
+pub fn read_summary(content: &[u8]) -> Summary {
+    let content: Value = serde_json::from_slice(content).unwrap_or_default();
     let texts = |value: &Value| serde_json::from_value(value.clone()).unwrap_or_default();
     Summary {
         warnings: texts(&content["warnings"]),

@@ -20,6 +20,8 @@ pub(crate) struct Found {
     pub(crate) is_here: bool,
 }
 
+/// The longest address or path.
+const LONGEST: usize = 2_000;
 const HINT: &str = "write an address such as `https://github.com/owner/repo`, or `owner/repo`";
 
 /// An empty workspace, which has nothing to start from.
@@ -39,6 +41,10 @@ pub(crate) async fn find_source(
 ) -> Result<Found, ApiError> {
     let reference = reference.map(git_reference).transpose();
     let reference = reference.map_err(|error| ApiError::invalid("ref", &error))?;
+    if repo.chars().count() > LONGEST {
+        return Err(ApiError::new(ErrorCode::InvalidRepoFormat, "repo: it is too long")
+            .with(json!({ "field": "repo", "hint": HINT })));
+    }
     if repo.starts_with('/') {
         let root = local_root(app, caller, repo).await?;
         return Ok(Found { source: here(root, reference), is_here: true });

@@ -25,7 +25,7 @@ const APPLIED: &str = "preference-applied";
 /// `options.cancel_on_disconnect` is set.
 #[utoipa::path(post, path = "/execute", tag = "runs", request_body = CreateRunRequest,
     params(
-        ("Prefer" = Option<String>, Header, pattern = "^(respond-async|wait=[0-9]{1,5})$", description = "How long to wait."),
+        ("Prefer" = Option<String>, Header, description = "How long to wait: `respond-async` or `wait=SECONDS`."),
         ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,200}$",
             description = "A request that is repeated with the same key waits for the first run.")),
     responses(

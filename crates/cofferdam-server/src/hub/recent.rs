@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 /// More than is written between two looks at a busy run.
-const MOST_FRAMES: usize = 512;
+const MOST_FRAMES: usize = 256;
 /// What one run's frames may take in memory, however many read it.
-const MOST_BYTES: usize = 512 << 10;
+const MOST_BYTES: usize = 64 << 10;
 
 /// The newest frames of one run, without a gap between them.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ mod tests {
     fn the_memory_of_a_run_is_bounded() {
         let mut recent = Recent::default();
         for seq in 1..=100 {
-            recent.push(seq, Bytes::from(vec![0; 100 << 10]));
+            recent.push(seq, Bytes::from(vec![0; 10 << 10]));
         }
         assert!(recent.bytes <= MOST_BYTES, "{}", recent.bytes);
         recent.push(101, Bytes::from(vec![0; 2 * MOST_BYTES]));

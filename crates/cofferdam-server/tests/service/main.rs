@@ -8,4 +8,5 @@ mod fixture;
 mod limits;
 mod records;
 mod runs;
+mod schemathesis;
 mod stream;

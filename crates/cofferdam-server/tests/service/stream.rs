@@ -129,3 +129,80 @@ async fn there_are_as_many_streams_as_are_allowed() {
     assert!(refused.headers.contains_key("retry-after"));
     drop(open);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_readers_of_live_runs_miss_nothing() {
+    const READERS: usize = 1_000;
+    let place = Place::start().await;
+    let mut runs = Vec::new();
+    for _ in 0..5 {
+        let run = place.queued().await;
+        runs.push(place.claim(&run).await);
+    }
+    let open = std::sync::Arc::new(tokio::sync::Barrier::new(READERS + 1));
+    let readers: Vec<_> = (0..READERS)
+        .map(|number| {
+            let run = &runs[number % runs.len()].attempt.run;
+            let mut stream = place.client(&place.read).stream(run, 0);
+            let open = std::sync::Arc::clone(&open);
+            tokio::spawn(async move {
+                let mut seen = 0;
+                loop {
+                    match stream.next().await.unwrap() {
+                        Next::Event(event) => {
+                            assert_eq!(event.seq, seen + 1);
+                            seen = event.seq;
+                        }
+                        Next::End(_) => return seen,
+                    }
+                    if seen == 2 {
+                        open.wait().await;
+                    }
+                }
+            })
+        })
+        .collect();
+    // All are there, and have seen what was before.
+    open.wait().await;
+    for number in 0..40 {
+        for claimed in &runs {
+            place.say(claimed, &format!("line {number}")).await;
+        }
+    }
+    for claimed in &runs {
+        place.finish(claimed, &Outcome::Succeeded, None).await;
+    }
+    for reader in readers {
+        assert_eq!(reader.await.unwrap(), 2 + 40 + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_takes_nothing_is_cut() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut setup = Setup::default();
+    setup.bounds.stalled = Duration::from_millis(200);
+    let place = Place::with(setup).await;
+    let run = place.queued().await;
+    let claimed = place.claim(&run).await;
+    let mut stalled = tokio::net::TcpStream::connect(place.address).await.unwrap();
+    let request = format!(
+        "GET /api/v1/runs/{run}/events HTTP/1.1\r\nhost: localhost\r\nx-api-key: {}\r\naccept: text/event-stream\r\n\r\n",
+        place.read
+    );
+    stalled.write_all(request.as_bytes()).await.unwrap();
+    stalled.read_exact(&mut [0; 12]).await.unwrap();
+    // More than all buffers on the way take.
+    let long = "x".repeat(500_000);
+    for _ in 0..40 {
+        place.say(&claimed, &long).await;
+    }
+    let open = || async {
+        let text = place.get("/metrics", &place.read).await.body.as_str().unwrap().to_owned();
+        text.contains("cofferdam_event_streams 1")
+    };
+    while open().await {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    drop(stalled);
+}

@@ -7,6 +7,7 @@ pub(crate) mod db;
 pub(crate) mod dead_letter;
 pub(crate) mod demo;
 pub(crate) mod init;
+pub(crate) mod keys;
 pub(crate) mod logs;
 pub(crate) mod message;
 pub(crate) mod restart;
@@ -31,8 +32,9 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
     match command {
         Command::Run(args) => run::run(&args, caller).await,
         Command::Message(args) => message::run(&args, caller).await,
-        Command::Runs(command) => runs::run(command, caller).await,
+        Command::Runs(args) => runs::run(args, caller).await,
         Command::Db(command) => db::run(&command, caller).await,
+        Command::Keys(command) => keys::run(&command, caller).await,
         Command::DeadLetter(command) => dead_letter::run(command, caller).await,
         Command::Sandbox(command) => sandbox::run(command, caller).await,
         Command::Init(args) => init::run(&args, caller).await,

@@ -6,6 +6,7 @@ mod args;
 mod env;
 mod mount;
 mod progress;
+mod remote;
 mod report;
 mod request;
 mod tally;
@@ -35,6 +36,10 @@ use crate::{node, patch, redaction, sanitize, settings, signals, terminal};
 /// Runs it, and shows what came of it.
 pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let repository = repository_from(args, caller)?;
+    let shown = Shown { output: output_from(args.output.as_deref(), caller)?, json: args.json };
+    if let Some(called) = args.server.called(caller)? {
+        return remote::run(args, caller, &called, repository, &shown).await;
+    }
     let folder = repository.local.clone().unwrap_or_else(|| settings::local_folder(caller));
     let loaded = settings::load(caller, &folder)?;
     loaded.warn();
@@ -47,7 +52,6 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
         settings::docker(caller, &settings)?;
     }
     redaction::refuse_in(&accepted.request.agent)?;
-    let shown = Shown { output: output_from(args.output.as_deref(), caller)?, json: args.json };
     carry_out(accepted, &shown, caller, BrokerSetup { secrets, settings }).await
 }
 
@@ -94,11 +98,20 @@ pub(crate) async fn carry_out(
             .await;
     watcher.finish();
     let finished = executed?;
+    show(&finished, accepted.apply_to.as_deref(), shown, &watcher).await
+}
 
+/// Shows what came of a run, and applies it if that was asked for.
+async fn show(
+    finished: &RunReport,
+    apply_to: Option<&Path>,
+    shown: &Shown,
+    watcher: &Watcher,
+) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::from(&finished.outcome);
-    let applied = match (&accepted.apply_to, &finished.outcome, &finished.diff) {
+    let applied = match (apply_to, &finished.outcome, &finished.diff) {
         (Some(repository), Outcome::Succeeded, Some(diff)) => {
-            Some(apply::apply(diff, repository, &finished).await)
+            Some(apply::apply(diff, repository, finished).await)
         }
         _ => None,
     };
@@ -110,11 +123,11 @@ pub(crate) async fn carry_out(
     }
     if shown.json {
         let was_applied = applied.as_ref().map(Result::is_ok);
-        terminal::write_json(&to_json(&finished, watcher.tally(), was_applied)?)?;
+        terminal::write_json(&to_json(finished, watcher.tally(), was_applied)?)?;
     } else if let (Some(diff), None) = (&finished.diff, &shown.output) {
         patch::print(diff)?;
     }
-    terminal::write_stderr(&summary(&finished, &watcher, applied.as_ref()));
+    terminal::write_stderr(&summary(finished, watcher, applied.as_ref()));
     Ok(code)
 }
 

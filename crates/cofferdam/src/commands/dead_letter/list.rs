@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::records::{KeptLetter, Records};
+use crate::records::{Here, KeptLetter};
 use crate::{sanitize, terminal};
 
 /// How much of a message is shown.
 const MESSAGE_WIDTH: usize = 60;
 
 /// Lists dead letters, and names files beside them that are none.
-pub(crate) async fn run(records: &Records, json: bool) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(records: &Here, json: bool) -> Result<ExitCode, Failure> {
     let letters = records.letters().await?;
     if json {
         terminal::write_json(&Value::Array(letters.iter().map(to_json).collect()))?;

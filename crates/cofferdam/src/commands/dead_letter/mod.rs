@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::commands::runs::resolve;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
-use crate::records::{KeptLetter, Records};
+use crate::records::{Here, KeptLetter};
 
 /// What to do with dead letters.
 #[derive(Debug, Subcommand)]
@@ -48,7 +48,7 @@ pub(crate) struct OneLetter {
 /// Does what was asked.
 pub(crate) async fn run(command: DeadLetterCommand, caller: &Caller) -> Result<ExitCode, Failure> {
     let home = caller.open_state()?;
-    let records = Records::open(&home, caller).await?;
+    let records = Here::open(&home, caller).await?;
     match command {
         DeadLetterCommand::List(args) => list::run(&records, args.json).await,
         DeadLetterCommand::Show(one) => show::run(&find(&one.run, &records).await?, one.json),
@@ -63,7 +63,7 @@ pub(crate) async fn run(command: DeadLetterCommand, caller: &Caller) -> Result<E
 }
 
 /// The one letter that a text means.
-async fn find(text: &str, records: &Records) -> Result<KeptLetter, Failure> {
+async fn find(text: &str, records: &Here) -> Result<KeptLetter, Failure> {
     let letters = records.letters().await?;
     let ids: Vec<RunId> = letters.iter().map(|kept| kept.run.clone()).collect();
     let hint = "type `cofferdam dead-letter list` to see what there is";

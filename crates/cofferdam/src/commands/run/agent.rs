@@ -56,11 +56,7 @@ pub(crate) fn agent_from(
         prompt,
         model: args.model.clone().or_else(|| choice.agent?.model.clone()).filter(|model| !model.is_empty()),
         system_prompt: system_prompt_of(args.system_prompt.as_deref(), choice),
-        max_turns: args
-            .max_turns
-            .as_deref()
-            .map(|text| units::count("--max-turns", text, 1, 10_000))
-            .transpose()?,
+        max_turns: max_turns(args)?,
         permission_mode: permission_mode(args)?,
         replaced_system_prompt: args.replace_system_prompt.clone().filter(|text| !text.is_empty()),
         allowed_tools: args.allowed_tools.iter().flat_map(|list| tools(list)).collect(),
@@ -77,6 +73,11 @@ pub(crate) fn agent_from(
     }
 }
 
+/// The value of `--max-turns`.
+pub(super) fn max_turns(args: &RunArgs) -> Result<Option<u32>, UsageError> {
+    args.max_turns.as_deref().map(|text| units::count("--max-turns", text, 1, 10_000)).transpose()
+}
+
 fn permission_mode(args: &RunArgs) -> Result<PermissionMode, UsageError> {
     let mode = args.permission_mode.as_deref().map(str::parse).transpose();
     let mode = mode.map_err(|error: ValueError| {
@@ -86,7 +87,7 @@ fn permission_mode(args: &RunArgs) -> Result<PermissionMode, UsageError> {
 }
 
 /// The names in a list. A comma inside parentheses is part of a pattern.
-fn tools(list: &str) -> Vec<String> {
+pub(super) fn tools(list: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let names = list.split(|c| {
         match c {
@@ -118,7 +119,7 @@ fn path_of(caller: &Caller) -> Vec<PathBuf> {
     caller.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default()
 }
 
-fn prompt_text(prompt: &str) -> Result<String, UsageError> {
+pub(super) fn prompt_text(prompt: &str) -> Result<String, UsageError> {
     let hint = "type `cofferdam run \"make the tests pass\"`, or `-` to read it from stdin";
     let text = if prompt == "-" {
         let mut text = String::new();

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::server::ServerFlag;
+
 /// Run a coding agent, or any program, on a repository in a sandbox and print what it changed as a diff.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = crate::exit::HELP)]
@@ -122,6 +124,8 @@ pub(crate) struct RunArgs {
     /// Show files that are hidden because they look like secrets (repeatable)
     #[arg(long, value_name = "GLOB")]
     pub(crate) unmask: Vec<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerFlag,
     /// Apply the diff to the local repository if the run succeeds
     #[arg(long)]
     pub(crate) apply: bool,

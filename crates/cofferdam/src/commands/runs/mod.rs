@@ -16,6 +16,7 @@ use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::records::Records;
+use crate::server::ServerFlag;
 
 /// What to do with runs.
 #[derive(Debug, Subcommand)]
@@ -79,10 +80,20 @@ pub(crate) struct EventsArgs {
     after: u64,
 }
 
+/// The flags of every `runs` command.
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    command: RunsCommand,
+    #[command(flatten)]
+    server: ServerFlag,
+}
+
 /// Does what was asked.
-pub(crate) async fn run(command: RunsCommand, caller: &Caller) -> Result<ExitCode, Failure> {
-    let records = Records::open(&caller.open_state()?, caller).await?;
-    match command {
+pub(crate) async fn run(args: RunsArgs, caller: &Caller) -> Result<ExitCode, Failure> {
+    let called = args.server.called(caller)?;
+    let records = Records::open(called.map(|called| called.client), caller).await?;
+    match args.command {
         RunsCommand::List(args) => list::run(&records, args.json).await,
         RunsCommand::Show(one) => show::run(&records, &one.find(&records).await?, one.json).await,
         RunsCommand::Events(args) => {

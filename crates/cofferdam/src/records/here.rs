@@ -1,14 +1,12 @@
-//! What the `runs` commands need of the record, and nothing else.
+//! The record of this machine.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use cofferdam_core::{AllowRule, Event, EventType, MessageKind, RunId, RunState, Settings, with_causes};
+use cofferdam_core::{AllowRule, Event, MessageKind, RunId, RunState, Settings, with_causes};
 use cofferdam_runner::artifacts::{self, DIFF};
 use cofferdam_runner::{Home, Node, dead_letters};
-pub(crate) use cofferdam_store::KeptLetter;
-pub(crate) use cofferdam_store::RunRecord;
-use cofferdam_store::{CancelAnswer, Error, MessageId, RunFilter};
+use cofferdam_store::{CancelAnswer, Error, KeptLetter, MessageId, RunFilter, RunRecord};
 
 use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
@@ -19,15 +17,13 @@ use crate::settings;
 
 /// How many events are read at once.
 const PAGE: u32 = 500;
-/// How often a receipt is looked for.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// The record of all runs.
-pub(crate) struct Records {
+/// The record of this machine.
+pub(crate) struct Here {
     node: Node,
 }
 
-impl Records {
+impl Here {
     /// Opens the record in the state folder. Runs whose process has died are brought to their true end
     /// first, so that nothing that is shown is a ghost.
     pub(crate) async fn open(home: &Home, caller: &Caller) -> Result<Self, Failure> {
@@ -103,28 +99,6 @@ impl Records {
         };
         self.node.store().wake();
         Ok(Some(sent))
-    }
-
-    /// Waits for the receipt of a message that was sent after this event.
-    pub(crate) async fn receipt(
-        &self,
-        id: &RunId,
-        message: MessageId,
-        mut after: u64,
-    ) -> Result<Event, Failure> {
-        loop {
-            let events = self.events_after(id, after).await?;
-            after = events.last().map_or(after, |event| event.seq);
-            let receipt = events.into_iter().find(|event| {
-                let is_receipt =
-                    matches!(event.event_type, EventType::MessageDelivered | EventType::MessageRefused);
-                is_receipt && event.data.get("id") == Some(&serde_json::json!(message))
-            });
-            match receipt {
-                Some(receipt) => return Ok(receipt),
-                None => tokio::time::sleep(LOOK_EVERY).await,
-            }
-        }
     }
 
     /// The runs that failed for good, the newest first.

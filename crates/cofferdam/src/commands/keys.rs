@@ -1,0 +1,183 @@
+//! `cofferdam keys …`: who may call the service.
+
+use clap::{Args, Subcommand};
+use cofferdam_core::{KeyId, Scopes, ValueError, iso_time, with_causes};
+use cofferdam_server::make_key;
+use cofferdam_store::{KeyRecord, NewAudit, Store};
+use serde_json::{Value, json};
+
+use crate::caller::{Caller, now_ms};
+use crate::exit::ExitCode;
+use crate::failure::{Failure, UsageError};
+use crate::record_place::open_store;
+use crate::{sanitize, terminal};
+
+/// Whoever sits at this machine and may write to the record.
+const ACTOR: &str = "cofferdam keys";
+
+/// What to do with keys.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Make a key; it is shown once
+    Create(CreateArgs),
+    /// List the keys, the oldest first
+    List(ListArgs),
+    /// Make a key open nothing any more
+    Revoke(RevokeArgs),
+}
+
+/// The flags of `keys create`.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArgs {
+    /// What it is for
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// What it opens: `read`, `run` and `system`, with commas between them
+    #[arg(long, value_name = "SCOPES", default_value = "read,run")]
+    scopes: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The flags of `keys list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// The flags of `keys revoke`.
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArgs {
+    /// The key's id, as `keys list` shows it; not the key
+    id: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does what was asked.
+pub(crate) async fn run(command: &KeysCommand, caller: &Caller) -> Result<ExitCode, Failure> {
+    let store = open_store(&caller.open_state()?, caller).await?;
+    let done = match command {
+        KeysCommand::Create(args) => create(&store, args).await,
+        KeysCommand::List(args) => list(&store, args).await,
+        KeysCommand::Revoke(args) => revoke(&store, args).await,
+    };
+    store.close().await;
+    done.map(|()| ExitCode::Succeeded)
+}
+
+async fn create(store: &Store, args: &CreateArgs) -> Result<(), Failure> {
+    let scopes: Scopes = args.scopes.parse().map_err(|error: ValueError| {
+        UsageError::new(format!("--scopes {}", error.problem), "type some of `read,run,system`")
+    })?;
+    let name = args.name.trim();
+    if name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
+        let hint = "type what the key is for, such as `--name ci`";
+        return Err(UsageError::new("--name: a name has 1 to 100 letters", hint).into());
+    }
+    let made = make_key(store, name, scopes.clone(), ACTOR).await.map_err(|error| failed(&error))?;
+    if args.json {
+        let key = json!({ "id": made.id, "name": name, "scopes": scopes, "key": made.key.reveal() });
+        return terminal::write_json(&key);
+    }
+    terminal::write_stderr(&format!("cofferdam: made {} ({scopes}); it is shown this once:\n", made.id));
+    terminal::write_stdout(format!("{}\n", made.key.reveal()).as_bytes())
+}
+
+async fn list(store: &Store, args: &ListArgs) -> Result<(), Failure> {
+    let keys = store.keys().await.map_err(|error| failed(&error))?;
+    match args.json {
+        true => terminal::write_json(&Value::Array(keys.iter().map(to_json).collect())),
+        false if keys.is_empty() => {
+            terminal::write_stderr("cofferdam: no keys yet; type `cofferdam keys create --name NAME`\n");
+            Ok(())
+        }
+        false => terminal::write_stdout(table(&keys).as_bytes()),
+    }
+}
+
+async fn revoke(store: &Store, args: &RevokeArgs) -> Result<(), Failure> {
+    let hint = "type `cofferdam keys list` to see the ids";
+    // Whoever typed the key itself does not see it again in an error.
+    let id: KeyId = args.id.parse().map_err(|_| UsageError::new("this is not the id of a key", hint))?;
+    let change = NewAudit {
+        at_ms: now_ms(),
+        actor: ACTOR.to_owned(),
+        action: "key.revoke".to_owned(),
+        subject: id.to_string(),
+        data: json!({}),
+    };
+    store.record_audit(&change).await.map_err(|error| failed(&error))?;
+    if !store.revoke_key(&id, now_ms()).await.map_err(|error| failed(&error))? {
+        return Err(UsageError::new(format!("there is no key {id}"), hint).into());
+    }
+    match args.json {
+        true => terminal::write_json(&json!({ "id": id, "revoked": true })),
+        false => {
+            terminal::write_stderr(&format!("cofferdam: {id} opens nothing any more\n"));
+            Ok(())
+        }
+    }
+}
+
+fn table(keys: &[KeyRecord]) -> String {
+    let mut text = format!("{:<30}  {:<15}  {:<24}  {:<24}  NAME\n", "KEY", "SCOPES", "MADE", "USED");
+    for key in keys {
+        let used = match (key.revoked_at_ms, key.used_at_ms) {
+            (Some(_), _) => "revoked".to_owned(),
+            (None, Some(used)) => iso_time(used),
+            (None, None) => "never".to_owned(),
+        };
+        text.push_str(&format!(
+            "{:<30}  {:<15}  {:<24}  {used:<24}  {}\n",
+            key.id.as_str(),
+            key.scopes.to_string(),
+            iso_time(key.created_at_ms),
+            sanitize::line(&key.name),
+        ));
+    }
+    text
+}
+
+fn to_json(key: &KeyRecord) -> Value {
+    json!({
+        "id": key.id,
+        "name": key.name,
+        "scopes": key.scopes,
+        "created_at_ms": key.created_at_ms,
+        "used_at_ms": key.used_at_ms,
+        "revoked_at_ms": key.revoked_at_ms,
+    })
+}
+
+fn failed(error: &cofferdam_store::Error) -> Failure {
+    Failure::new(ExitCode::Internal, with_causes(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_tells_a_key_from_one_that_was_revoked() {
+        let key = |number: u128, used_at_ms, revoked_at_ms| KeyRecord {
+            id: KeyId::new(0, number),
+            name: "ci\x1b[2J".to_owned(),
+            scopes: "read,run".parse().unwrap(),
+            created_at_ms: 0,
+            used_at_ms,
+            revoked_at_ms,
+        };
+        let keys = [key(1, None, None), key(2, Some(60_000), None), key(3, Some(60_000), Some(70_000))];
+        insta::assert_snapshot!(table(&keys), @r"
+        KEY                             SCOPES           MADE                      USED                      NAME
+        key_00000000000000000000000001  read,run         1970-01-01T00:00:00.000Z  never                     ci
+        key_00000000000000000000000002  read,run         1970-01-01T00:00:00.000Z  1970-01-01T00:01:00.000Z  ci
+        key_00000000000000000000000003  read,run         1970-01-01T00:00:00.000Z  revoked                   ci
+        ");
+    }
+}

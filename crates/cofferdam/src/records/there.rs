@@ -1,0 +1,147 @@
+//! The record of a service.
+
+use std::io::Write as _;
+
+use cofferdam_api::{
+    Client, ClientError, ErrorCode, EventResponse, EventsQuery, MOST_RUNS, RunQuery, RunResponse,
+    SendMessageRequest,
+};
+use cofferdam_core::{Event, EventType, MessageKind, RunId, RunState, with_causes};
+use cofferdam_store::{Letter, MessageId, RunRecord};
+use tempfile::TempPath;
+
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+
+/// The record of a service.
+pub(crate) struct There {
+    client: Client,
+}
+
+impl There {
+    /// The record of the service that this client calls.
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    pub(super) async fn list_runs(&self) -> Result<Vec<RunRecord>, Failure> {
+        let mut query = RunQuery { limit: Some(MOST_RUNS), ..RunQuery::default() };
+        let mut runs = Vec::new();
+        loop {
+            let page = self.client.runs(&query).await.map_err(|error| failure(&error))?;
+            runs.extend(page.runs.into_iter().map(record_of));
+            match page.next_cursor {
+                Some(cursor) => query.cursor = Some(cursor),
+                None => return Ok(runs),
+            }
+        }
+    }
+
+    pub(super) async fn run(&self, id: &RunId) -> Result<RunRecord, Failure> {
+        self.client.run(id).await.map(record_of).map_err(|error| failure(&error))
+    }
+
+    pub(super) async fn events_after(&self, id: &RunId, after: u64) -> Result<Vec<Event>, Failure> {
+        let query = EventsQuery { after: Some(after), limit: None };
+        let page = self.client.events(id, &query).await.map_err(|error| failure(&error))?;
+        page.events.into_iter().map(event_of).collect()
+    }
+
+    /// The patch in a file, which goes with what is returned.
+    pub(crate) async fn diff(&self, id: &RunId) -> Result<Option<TempPath>, Failure> {
+        match self.client.diff(id).await {
+            Ok(bytes) => kept(&bytes).map(Some),
+            Err(error) if error.code() == Some(ErrorCode::ArtifactNotFound) => Ok(None),
+            Err(error) => Err(failure(&error)),
+        }
+    }
+
+    pub(super) async fn request_cancel(&self, id: &RunId) -> Result<RunState, Failure> {
+        self.client.cancel(id).await.map(|answer| answer.state).map_err(|error| failure(&error))
+    }
+
+    pub(super) async fn send(
+        &self,
+        id: &RunId,
+        kind: MessageKind,
+        content: &str,
+    ) -> Result<Option<MessageId>, Failure> {
+        let message = SendMessageRequest { kind, content: content.to_owned() };
+        match self.client.send_message(id, &message).await {
+            Ok(sent) => {
+                let id = sent.id.to_string().parse();
+                id.map(Some).map_err(|error| Failure::internal("the message's number cannot be read", &error))
+            }
+            Err(error) if error.code() == Some(ErrorCode::RunEnded) => Ok(None),
+            Err(error) => Err(failure(&error)),
+        }
+    }
+}
+
+/// A run as this machine's record would have it.
+pub(crate) fn record_of(run: RunResponse) -> RunRecord {
+    RunRecord {
+        request: run.request,
+        state: run.state,
+        attempts: run.attempts,
+        outcome: run.outcome,
+        seal: run.seal,
+        cancel_requested_at_ms: run.cancel_requested_at_ms,
+        letter: if run.dead_letter { Letter::Dead } else { Letter::None },
+        node: run.node_id,
+        not_before_ms: run.not_before_ms,
+        last_seq: run.last_seq,
+        created_at_ms: run.created_at_ms,
+        updated_at_ms: run.updated_at_ms,
+        finished_at_ms: run.finished_at_ms,
+    }
+}
+
+fn event_of(event: EventResponse) -> Result<Event, Failure> {
+    let EventResponse { seq, at_ms, event_type, attempt, data } = event;
+    match EventType::parse(&event_type) {
+        Some(event_type) => Ok(Event { seq, at_ms, event_type, attempt, data }),
+        None => Err(Failure::new(
+            ExitCode::Internal,
+            format!("the service tells of an event `{event_type}`, which this program does not know"),
+        )
+        .hint("use the newer program")),
+    }
+}
+
+fn kept(bytes: &[u8]) -> Result<TempPath, Failure> {
+    let failed = |error: std::io::Error| Failure::internal("the diff cannot be kept", &error);
+    let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
+    file.write_all(bytes).and_then(|()| file.flush()).map_err(failed)?;
+    Ok(file.into_temp_path())
+}
+
+/// What a call that was not answered means at the command line.
+pub(crate) fn failure(error: &ClientError) -> Failure {
+    match error {
+        ClientError::Address(_) => Failure::new(ExitCode::Usage, error.to_string())
+            .hint("type an address such as `--server http://127.0.0.1:8787`"),
+        ClientError::Key => Failure::new(ExitCode::Usage, error.to_string())
+            .hint("export COFFERDAM_API_KEY with a key of `cofferdam keys create`"),
+        ClientError::Setup(_) => Failure::new(ExitCode::Internal, with_causes(error)),
+        ClientError::Unreachable { .. } => Failure::new(ExitCode::Refused, error.to_string())
+            .hint("is the service running? `cofferdam status` tells on its machine"),
+        ClientError::Unexpected { .. } => Failure::new(ExitCode::Internal, error.to_string())
+            .hint("is this the address of a Cofferdam service, of the same version?"),
+        ClientError::Refused { status, body } => {
+            let code = match status {
+                400 | 404 | 409 | 413 => ExitCode::Usage,
+                401 | 403 => ExitCode::Refused,
+                _ => ExitCode::Internal,
+            };
+            let failure = Failure::new(code, body.error.clone());
+            let said =
+                body.details.as_ref().and_then(|details| details.get("hint")).and_then(|hint| hint.as_str());
+            match (said, status) {
+                (Some(hint), _) => failure.hint(hint),
+                (None, 401) => failure.hint("export COFFERDAM_API_KEY with a key of `cofferdam keys create`"),
+                (None, _) => failure,
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The crates know each other in one direction only: ARCHITECTURE.md.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What each crate may know, besides the binary, which names them all.
+const EDGES: [(&str, &[&str]); 11] = [
+    ("core", &[]),
+    ("api", &["core"]),
+    ("store", &["core"]),
+    ("walls", &["core"]),
+    ("agent", &["core"]),
+    ("broker", &["core"]),
+    ("sandbox", &["core", "walls"]),
+    ("worker", &["core", "agent", "walls"]),
+    ("runner", &["core", "agent", "broker", "store", "sandbox"]),
+    ("server", &["core", "api", "store"]),
+    (
+        "cofferdam",
+        &["core", "api", "store", "walls", "agent", "broker", "sandbox", "worker", "runner", "server"],
+    ),
+];
+
+#[test]
+fn no_crate_knows_another_that_it_is_not_to_know() {
+    let known = edges();
+    let listed: BTreeSet<&str> = EDGES.iter().map(|(name, _)| *name).collect();
+    let found: BTreeSet<&str> = known.keys().map(String::as_str).collect();
+    assert_eq!(found, listed, "a crate without a row here");
+    for (name, allowed) in EDGES {
+        for other in &known[name] {
+            assert!(allowed.contains(&other.as_str()), "{name} must not know {other}");
+        }
+    }
+}
+
+/// What each of our crates depends on of ours, tests left out.
+fn edges() -> BTreeMap<String, BTreeSet<String>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo can be started");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+    let short = |name: &str| name.strip_prefix("cofferdam-").unwrap_or(name).to_owned();
+    let packages = metadata["packages"].as_array().expect("there are packages").iter();
+    let ours = packages
+        .filter(|package| package["manifest_path"].as_str().is_some_and(|path| path.contains("/crates/")));
+    ours.map(|package| {
+        let dependencies = package["dependencies"].as_array().expect("a package has dependencies").iter();
+        let known = dependencies.filter(|dependency| dependency["kind"] != "dev");
+        let known = known.filter_map(|dependency| dependency["name"].as_str());
+        let known = known.filter(|name| name.starts_with("cofferdam-")).map(short).collect();
+        (short(package["name"].as_str().expect("a package has a name")), known)
+    })
+    .collect()
+}

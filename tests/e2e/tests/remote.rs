@@ -1,0 +1,112 @@
+//! `--server`: the same commands, done by a service, shown in the same way.
+
+use cofferdam_e2e::{Fixture, Service};
+use serde_json::Value;
+
+const SCRIPT: &str = "echo working; echo more >> README.md";
+
+fn said(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).into_owned()
+}
+
+fn start(fixture: &Fixture) -> (Service, String) {
+    let service = Service::start(fixture, &["--listen", "127.0.0.1:0"]);
+    let address = service.status()["listen"].as_str().expect("it listens").to_owned();
+    (service, format!("http://{address}"))
+}
+
+/// Whether this machine holds runs to their limits, which a service needs.
+fn limits_hold(fixture: &Fixture) -> bool {
+    !fixture.run(&["--json"], "true").json()["seal"]["outside"]["cgroup"].is_null()
+}
+
+#[test]
+fn a_run_of_a_service_looks_like_one_of_this_machine() {
+    let fixture = Fixture::new();
+    let limits_hold = limits_hold(&fixture);
+    let (service, url) = start(&fixture);
+    let there = fixture.run(&["--server", &url], SCRIPT);
+    if !limits_hold {
+        assert_eq!(there.code, Some(3), "without limits nothing is run for others: {}", there.stderr);
+        assert!(there.stderr.contains("limits"), "{}", there.stderr);
+        service.stop();
+        return;
+    }
+    let here = fixture.run(&[], SCRIPT);
+    assert_eq!((there.code, said(&there.stdout)), (Some(0), said(&here.stdout)), "{}", there.stderr);
+    for line in
+        ["| working", "cofferdam: succeeded (", "cofferdam: sealed", "cofferdam: more: cofferdam runs show"]
+    {
+        assert!(there.stderr.contains(line) && here.stderr.contains(line), "{line}: {}", there.stderr);
+    }
+    let failed = fixture.run(&["--server", &url], "exit 7");
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let late = fixture.run(&["--server", &url, "--timeout", "1s"], "sleep 60");
+    assert_eq!(late.code, Some(4), "{}", late.stderr);
+
+    let run = fixture.run(&["--server", &url, "--json"], SCRIPT).run_id();
+    for command in [
+        &["show"][..],
+        &["events"],
+        &["diff"],
+        &["show", "--json"],
+        &["events", "--json"],
+        &["diff", "--json"],
+    ] {
+        let (name, flags) = command.split_first().expect("a command");
+        let local = fixture.cofferdam(["runs", name, &run].iter().chain(flags));
+        let served = fixture.cofferdam(["runs", name, &run, "--server", &url].iter().chain(flags));
+        assert_eq!(served.code, Some(0), "{}", served.stderr);
+        // What is told of its age differs by the moment between the two.
+        let without_age = |output: &[u8]| -> Vec<String> {
+            said(output).lines().filter(|line| !line.starts_with("accepted")).map(str::to_owned).collect()
+        };
+        assert_eq!(without_age(&served.stdout), without_age(&local.stdout), "{command:?}");
+    }
+    let listed = fixture.cofferdam(["runs", "list", "--json", "--server", &url]);
+    assert_eq!(listed.json(), fixture.cofferdam(["runs", "list", "--json"]).json());
+    service.stop();
+}
+
+#[test]
+fn a_key_opens_what_it_is_for_until_it_is_revoked() {
+    let mut fixture = Fixture::new();
+    let (service, url) = start(&fixture);
+    let made = fixture.cofferdam(["keys", "create", "--name", "ci", "--scopes", "read", "--json"]).json();
+    let text = |field: &str| made[field].as_str().expect("a text").to_owned();
+    let (id, key) = (text("id"), text("key"));
+    let listed = fixture.cofferdam(["keys", "list"]);
+    assert!(said(&listed.stdout).contains(&id) && !said(&listed.stdout).contains(&key));
+
+    fixture.set_env("COFFERDAM_API_KEY", &key);
+    fixture.set_env("COFFERDAM_SERVER", &url);
+    assert_eq!(fixture.cofferdam(["runs", "list", "--json"]).json(), Value::Array(Vec::new()));
+    let refused = fixture.run(&[], "true");
+    assert_eq!(refused.code, Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("has not the scope `run`"), "{}", refused.stderr);
+
+    assert_eq!(fixture.cofferdam(["keys", "revoke", &id]).code, Some(0));
+    cofferdam_e2e::processes::wait_until(std::time::Duration::from_secs(30), "the key opens nothing", || {
+        fixture.cofferdam(["runs", "list"]).code == Some(3)
+    });
+    let unknown = fixture.cofferdam(["keys", "revoke", "key_00000000000000000000000000"]);
+    assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
+    service.stop();
+}
+
+#[test]
+fn what_cannot_be_done_from_afar_is_told() {
+    let fixture = Fixture::new();
+    let nobody = fixture.cofferdam(["runs", "list", "--server", "http://127.0.0.1:1"]);
+    assert_eq!(nobody.code, Some(3), "{}", nobody.stderr);
+    assert!(
+        nobody.stderr.contains("does not answer") && nobody.stderr.contains("hint:"),
+        "{}",
+        nobody.stderr
+    );
+    let nonsense = fixture.cofferdam(["runs", "list", "--server", "nonsense"]);
+    assert_eq!(nonsense.code, Some(2), "{}", nonsense.stderr);
+    let folder = fixture.run(&["--server", "http://cofferdam.invalid:1"], "true");
+    assert_eq!(folder.code, Some(2), "{}", folder.stderr);
+    assert!(folder.stderr.contains("folder of this machine"), "{}", folder.stderr);
+}
