@@ -33,7 +33,7 @@ pub(crate) struct AgentArgs {
     strict: bool,
 }
 
-const TASK: &str = "Make notes.txt, count its lines and correct it.";
+pub(crate) const TASK: &str = "Make notes.txt, count its lines and correct it.";
 /// How often the model is asked: each answer of the script, and its end.
 const CALLS: usize = 6;
 const KEY: &str = "sk-ant-of-the-benchmark-0123456789";
@@ -52,14 +52,7 @@ at_end: {text: "It is done: notes.txt has three lines.", delay_ms: 200}
 
 pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
     let folder = tempfile::tempdir().context("no temporary folder")?;
-    let beside = || std::env::current_exe().map(|own| own.with_file_name("cofferdam"));
-    let agents = args.agents.clone().or_else(|| std::env::var_os("COFFERDAM_AGENTS").map(PathBuf::from));
-    let stage = Stage {
-        binary: args.binary.clone().map_or_else(beside, Ok)?,
-        agents: agents.context("where is claude? type: ./dev bench agent")?,
-        script: Script::parse(SCRIPT)?,
-        folder: folder.path().to_owned(),
-    };
+    let stage = Stage::new(args.binary.clone(), args.agents.clone(), folder.path())?;
     let repository = stage.repository("repository")?;
     let (mut sealed, mut bare) = (Times::default(), Times::default());
     let mut stages = Vec::new();
@@ -94,7 +87,7 @@ pub(crate) fn run(args: &AgentArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Where both work.
-struct Stage {
+pub(crate) struct Stage {
     binary: PathBuf,
     agents: PathBuf,
     script: Script,
@@ -102,16 +95,48 @@ struct Stage {
 }
 
 impl Stage {
+    /// The binary is found beside this one, and the agents as `./dev` names them, unless somebody says otherwise.
+    pub(crate) fn new(
+        binary: Option<PathBuf>,
+        agents: Option<PathBuf>,
+        folder: &Path,
+    ) -> anyhow::Result<Self> {
+        let beside = || std::env::current_exe().map(|own| own.with_file_name("cofferdam"));
+        let agents = agents.or_else(|| std::env::var_os("COFFERDAM_AGENTS").map(PathBuf::from));
+        Ok(Self {
+            binary: binary.map_or_else(beside, Ok)?,
+            agents: agents.context("where is claude? type: ./dev bench agent, or ./dev bench service")?,
+            script: Script::parse(SCRIPT)?,
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Cofferdam itself, on a state folder of the benchmark.
+    pub(crate) fn cofferdam(&self, model: &ScriptedModel) -> Command {
+        let mut command = self.agent_command(&self.binary, model);
+        command.env("COFFERDAM_HOME", self.state());
+        command
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+
+    /// What the model says, to each CLI from the beginning.
+    pub(crate) fn script(&self) -> Script {
+        self.script.clone().for_each_session()
+    }
+
     /// A small repository with one commit.
-    fn repository(&self, name: &str) -> anyhow::Result<PathBuf> {
+    pub(crate) fn repository(&self, name: &str) -> anyhow::Result<PathBuf> {
         small_repository::make(&self.folder.join(name), || self.command("git"))
     }
 
     /// One sealed run, with its report.
     fn sealed(&self, repository: &Path) -> anyhow::Result<(Duration, Value)> {
         let model = ScriptedModel::start(self.script.clone());
-        let mut command = self.agent_command(&self.binary, &model);
-        command.env("COFFERDAM_HOME", self.folder.join("state")).current_dir(repository);
+        let mut command = self.cofferdam(&model);
+        command.current_dir(repository);
         command.args(["run", "--json", "--agent", "claude_code", TASK]);
         let (time, stdout) = timed(&mut command)?;
         let report: Value = serde_json::from_slice(&stdout)?;
@@ -126,7 +151,7 @@ impl Stage {
     }
 
     /// The same by hand. Each round gets a repository of its own, since nobody puts it back afterwards.
-    fn bare(&self, round: usize) -> anyhow::Result<Duration> {
+    pub(crate) fn bare(&self, round: usize) -> anyhow::Result<Duration> {
         let repository = self.repository(&format!("bare-{round}"))?;
         let model = ScriptedModel::start(self.script.clone());
         let mut command = self.agent_command(&self.agents.join("claude"), &model);

@@ -7,6 +7,7 @@ mod agent;
 mod broker;
 mod docker;
 mod queue;
+mod service;
 mod small_repository;
 mod start;
 mod stats;
@@ -36,6 +37,8 @@ enum Bench {
     Docker(docker::DockerArgs),
     /// How many runs a second the record takes, against a bare loop of the same statements.
     Queue(queue::QueueArgs),
+    /// How many runs a second the service takes to their end, and what `POST /execute` costs.
+    Service(service::ServiceArgs),
 }
 
 /// What `start` is told.
@@ -62,5 +65,6 @@ fn main() -> anyhow::Result<ExitCode> {
         Bench::Broker(args) => broker::run(&args),
         Bench::Docker(args) => docker::run(&args),
         Bench::Queue(args) => queue::run(&args),
+        Bench::Service(args) => service::run(&args),
     }
 }

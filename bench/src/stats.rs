@@ -24,6 +24,10 @@ impl Times {
         self.percentile_ms(95)
     }
 
+    pub(crate) fn p99_ms(&self) -> f64 {
+        self.percentile_ms(99)
+    }
+
     /// The time that this many of a hundred do not exceed.
     fn percentile_ms(&self, percent: usize) -> f64 {
         let rank = (self.0.len() * percent).div_ceil(100).max(1);

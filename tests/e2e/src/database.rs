@@ -45,6 +45,23 @@ impl Database {
         self.psql(&format!("{cut} '{}'", self.name));
     }
 
+    /// Lets nobody in, and cuts those who are in: as a server that is away.
+    ///
+    /// # Panics
+    /// If the server does not do that.
+    pub fn close(&self) {
+        assert!(self.psql(&format!("ALTER DATABASE {} WITH ALLOW_CONNECTIONS false", self.name)));
+        self.cut_connections();
+    }
+
+    /// Lets everybody in again.
+    ///
+    /// # Panics
+    /// If the server does not do that.
+    pub fn open(&self) {
+        assert!(self.psql(&format!("ALTER DATABASE {} WITH ALLOW_CONNECTIONS true", self.name)));
+    }
+
     fn psql(&self, statement: &str) -> bool {
         let done = Command::new("psql").args(["-qAtX", &self.server, "-c", statement]).output();
         done.expect("psql is installed").status.success()

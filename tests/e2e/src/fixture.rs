@@ -168,6 +168,8 @@ impl Fixture {
         let folder =
             if self.repository().is_dir() { self.repository() } else { self.folder.path().to_owned() };
         command.current_dir(folder).env("HOME", self.home()).env("COFFERDAM_HOME", self.state());
+        // Services of several tests at once must not want the same port.
+        command.env("COFFERDAM_LISTEN", "127.0.0.1:0");
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -1,14 +1,18 @@
 //! A service as an operator runs it: the real `cofferdam serve`, which can be killed.
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use cofferdam_api::Client;
+use cofferdam_core::NodeName;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::fixture::Fixture;
-use crate::processes::{is_alive, kill_9, wait_until};
+use crate::processes::{children_of, is_alive, kill_9, wait_until};
 
 /// A machine that is shared takes its time.
 const COMES_UP_WITHIN: Duration = Duration::from_secs(60);
@@ -17,7 +21,8 @@ const ENDS_WITHIN: Duration = Duration::from_secs(60);
 /// `cofferdam serve` in the foreground. Dropping it kills it, and waits until its children have seen that.
 pub struct Service {
     child: Child,
-    status: Box<dyn Fn() -> Command>,
+    state: PathBuf,
+    status: Box<dyn Fn() -> Command + Send>,
 }
 
 impl Service {
@@ -27,30 +32,76 @@ impl Service {
     /// If it does not get ready.
     #[must_use]
     pub fn start(fixture: &Fixture, flags: &[&str]) -> Self {
+        let service = Self::launch(fixture, &fixture.state(), NodeName::default().as_str(), flags);
+        service.until_ready();
+        service
+    }
+
+    /// Starts one of this name on this state folder, and does not wait until it is ready.
+    ///
+    /// # Panics
+    /// If the binary cannot be started.
+    #[must_use]
+    pub fn launch(fixture: &Fixture, state: &Path, name: &str, flags: &[&str]) -> Self {
         let said = File::options().create(true).append(true).open(fixture.path("serve.stderr"));
         let said = said.expect("a file of the test");
-        let child = fixture
-            .command()
-            .arg("serve")
+        let mut command = fixture.command();
+        command.env("COFFERDAM_HOME", state);
+        let (program, env, name) = (command.get_program().to_owned(), env_of(&command), name.to_owned());
+        let child = command
+            .args(["serve", "--name", &name])
             .args(flags)
             .stdin(Stdio::null())
             .stdout(said.try_clone().expect("a file of the test"))
             .stderr(said)
             .spawn()
             .expect("the binary can be started");
-        let (program, env) = parts(&fixture.command());
         let status = Box::new(move || {
             let mut command = Command::new(&program);
-            command.envs(env.clone()).args(["status", "--json"]);
+            command.envs(env.clone()).args(["status", "--json", "--name", &name]);
             command
         });
-        let service = Self { child, status };
-        let pid = service.pid();
+        Self { child, state: state.to_owned(), status }
+    }
+
+    /// Waits until it is ready.
+    ///
+    /// # Panics
+    /// If it does not get ready.
+    pub fn until_ready(&self) {
+        let pid = self.pid();
         wait_until(COMES_UP_WITHIN, "the service is ready", || {
-            let status = service.status();
+            let status = self.status();
             status["ready"] == true && status["pid"] == pid
         });
-        service
+    }
+
+    /// Where its API is.
+    ///
+    /// # Panics
+    /// If it is not ready.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.status()["listen"].as_str().expect("a service that is ready listens"))
+    }
+
+    /// The key that it made when it was first started.
+    ///
+    /// # Panics
+    /// If it has made none.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let key = fs::read_to_string(self.state.join("api-key")).expect("the first start makes a key");
+        key.trim().to_owned()
+    }
+
+    /// Somebody who speaks to it, and may everything.
+    ///
+    /// # Panics
+    /// If it is not ready.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::new(&self.url(), Some(&self.key())).expect("an address and a key of our own")
     }
 
     /// What `cofferdam status --json` says.
@@ -128,6 +179,24 @@ impl Service {
         self.end_hard();
     }
 
+    /// `kill -9` of a child. False if it does not run.
+    #[must_use]
+    pub fn strike(&self, role: &str) -> bool {
+        let pid = self.status()["children"][role]["pid"].as_u64();
+        let own = pid.and_then(|pid| children_of(self.pid()).into_iter().find(|own| u64::from(*own) == pid));
+        let own = own.and_then(|own| Pid::from_raw(own.cast_signed()));
+        own.is_some_and(|own| kill_process(own, Signal::KILL).is_ok())
+    }
+
+    /// `kill -9` of the supervisor alone: what becomes of its children is theirs to see.
+    ///
+    /// # Panics
+    /// If it is gone already.
+    pub fn behead(mut self) {
+        kill_9(self.child.id());
+        self.child.wait().expect("a child can be waited for");
+    }
+
     fn end_hard(&mut self) {
         let children = self.status()["children"].clone();
         let children: Vec<u32> = children
@@ -157,8 +226,8 @@ impl Drop for Service {
     }
 }
 
-/// What a command is made of, to make it again.
-fn parts(command: &Command) -> (std::ffi::OsString, Vec<(std::ffi::OsString, std::ffi::OsString)>) {
+/// The variables of a command, to make it again.
+fn env_of(command: &Command) -> Vec<(OsString, OsString)> {
     let env = command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
-    (command.get_program().to_owned(), env.collect())
+    env.collect()
 }

@@ -1,6 +1,6 @@
 //! `--server`: the same commands, done by a service, shown in the same way.
 
-use cofferdam_e2e::{Fixture, Service};
+use cofferdam_e2e::{Finished, Fixture, Service};
 use serde_json::Value;
 
 const SCRIPT: &str = "echo working; echo more >> README.md";
@@ -10,14 +10,20 @@ fn said(output: &[u8]) -> String {
 }
 
 fn start(fixture: &Fixture) -> (Service, String) {
-    let service = Service::start(fixture, &["--listen", "127.0.0.1:0"]);
-    let address = service.status()["listen"].as_str().expect("it listens").to_owned();
-    (service, format!("http://{address}"))
+    let service = Service::start(fixture, &[]);
+    let url = service.url();
+    (service, url)
+}
+
+/// `cofferdam run` as somebody at a terminal types it.
+fn run(fixture: &Fixture, flags: &[&str], script: &str) -> Finished {
+    let words = ["run"].into_iter().chain(flags.iter().copied()).chain(["--", "sh", "-c", script]);
+    fixture.cofferdam(words)
 }
 
 /// Whether this machine holds runs to their limits, which a service needs.
 fn limits_hold(fixture: &Fixture) -> bool {
-    !fixture.run(&["--json"], "true").json()["seal"]["outside"]["cgroup"].is_null()
+    !fixture.run(&[], "true").json()["seal"]["outside"]["cgroup"].is_null()
 }
 
 #[test]
@@ -25,14 +31,14 @@ fn a_run_of_a_service_looks_like_one_of_this_machine() {
     let fixture = Fixture::new();
     let limits_hold = limits_hold(&fixture);
     let (service, url) = start(&fixture);
-    let there = fixture.run(&["--server", &url], SCRIPT);
+    let there = run(&fixture, &["--server", &url], SCRIPT);
     if !limits_hold {
         assert_eq!(there.code, Some(3), "without limits nothing is run for others: {}", there.stderr);
         assert!(there.stderr.contains("limits"), "{}", there.stderr);
         service.stop();
         return;
     }
-    let here = fixture.run(&[], SCRIPT);
+    let here = run(&fixture, &[], SCRIPT);
     assert_eq!((there.code, said(&there.stdout)), (Some(0), said(&here.stdout)), "{}", there.stderr);
     for line in
         ["| working", "cofferdam: succeeded (", "cofferdam: sealed", "cofferdam: more: cofferdam runs show"]
@@ -44,7 +50,7 @@ fn a_run_of_a_service_looks_like_one_of_this_machine() {
     let late = fixture.run(&["--server", &url, "--timeout", "1s"], "sleep 60");
     assert_eq!(late.code, Some(4), "{}", late.stderr);
 
-    let run = fixture.run(&["--server", &url, "--json"], SCRIPT).run_id();
+    let run = fixture.run(&["--server", &url], SCRIPT).run_id();
     for command in [
         &["show"][..],
         &["events"],

@@ -7,7 +7,7 @@ use clap::Args;
 use cofferdam_runner::Home;
 use tokio::time::{Instant, sleep};
 
-use super::serve::ServeArgs;
+use super::serve::{self, ServeArgs};
 use super::status::{self, Shown};
 use crate::caller::Caller;
 use crate::exit::ExitCode;
@@ -43,9 +43,13 @@ pub(crate) async fn run(args: &StartArgs, caller: &Caller) -> Result<ExitCode, F
 
 /// Starts the service and waits until it is ready.
 pub(super) async fn start(args: &ServeArgs, home: &Home) -> Result<(), Failure> {
+    let had_key = serve::has_key(home);
     let mut child =
         spawn(args, home).map_err(|error| Failure::internal("the service could not be started", &error))?;
     let served = until_ready(args, home, &mut child).await?;
+    if let (false, Some(listens)) = (had_key, served.listen) {
+        terminal::write_stderr(&serve::first_words(home, listens));
+    }
     let shown = Shown { name: &args.node.name, state: &State::Running(Some(served)) };
     terminal::write_stdout(shown.to_string().as_bytes())
 }

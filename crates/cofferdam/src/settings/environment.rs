@@ -1,6 +1,7 @@
 //! Variables that go before the files.
 
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use cofferdam_core::{
@@ -18,6 +19,7 @@ const HOST: &str = "DOCKER_HOST";
 const ENVIRONMENT: &str = "EXECUTION_ENVIRONMENT";
 const LAUNCH_MODE: &str = "LAUNCH_MODE";
 const STORE_URL: &str = "COFFERDAM_STORE_URL";
+const LISTEN: &str = "COFFERDAM_LISTEN";
 const MAX_EXECUTION_TIME: &str = "MAX_EXECUTION_TIME";
 
 /// Where agents run, as two variables say it.
@@ -46,6 +48,9 @@ pub(super) fn layer(caller: &Caller, below: &Effective) -> Result<Layer, Failure
     }
     if let Ok(Some(host)) = variable::<EngineAddress>(caller, HOST) {
         layer.set_text(&["sandbox", "docker", "host"], &host, Origin::Environment(HOST));
+    }
+    if let Ok(Some(listen)) = variable::<SocketAddr>(caller, LISTEN) {
+        layer.set_text(&["service", "listen"], &listen, Origin::Environment(LISTEN));
     }
     if let Ok(Some(most)) = variable::<ExecutionTimeMs>(caller, MAX_EXECUTION_TIME) {
         let origin = Origin::Environment(MAX_EXECUTION_TIME);
@@ -83,6 +88,9 @@ pub(crate) fn docker(caller: &Caller, settings: &Settings) -> Result<DockerSetti
 /// The settings of the service, with the caller's variables over them.
 pub(crate) fn service(caller: &Caller, settings: &Settings) -> Result<ServiceSettings, Failure> {
     let mut service = settings.service.clone();
+    if let Some(listen) = variable(caller, LISTEN)? {
+        service.listen = listen;
+    }
     if let Some(most) = variable(caller, MAX_EXECUTION_TIME)? {
         service.max_execution_time_ms = most;
     }

@@ -228,6 +228,16 @@ fn the_longest_time_of_a_task_can_be_a_variable() {
 }
 
 #[test]
+fn where_the_service_listens_can_be_a_variable() {
+    let mut place = Place::new();
+    place.global(r#"{"service": {"listen": "127.0.0.1:1000"}}"#);
+    let listen = |place: &Place| place.load().unwrap().effective.settings.service.listen.to_string();
+    assert_eq!(listen(&place), "127.0.0.1:1000");
+    place.variables = vec![("COFFERDAM_LISTEN", "127.0.0.1:2000".to_owned())];
+    assert_eq!(listen(&place), "127.0.0.1:2000");
+}
+
+#[test]
 fn a_variable_of_containers_that_is_wrong_is_told_to_whoever_wants_one() {
     for (name, value, said) in [
         ("SANDBOX_DOCKER_IMAGE", "openTiger/worker:latest", "type `opentiger/worker:latest`"),

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cofferdam_e2e::processes::wait_until;
-use cofferdam_e2e::{Engine, Finished, Record};
+use cofferdam_e2e::{Engine, Finished, PrivateEngine, Record};
 use cofferdam_scripted_model::{Answer, Script};
 
-use crate::private_engine::PrivateEngine;
 use crate::stage::Stage;
 
 /// A stage on which a `claude` of the host leaves a mark if it is ever started.

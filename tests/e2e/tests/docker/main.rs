@@ -4,6 +4,5 @@
 mod agents;
 mod crashes;
 mod fail_closed;
-mod private_engine;
 mod services;
 mod stage;

@@ -23,6 +23,7 @@ fn a_service_in_the_background_is_started_told_about_and_stopped() {
     let started = fixture.cofferdam(["start"]);
     assert_eq!(started.code, Some(0), "{}", started.stderr);
     assert!(said(&started.stdout).starts_with("main: running (pid "), "{}", said(&started.stdout));
+    assert!(started.stderr.contains("curl -X POST http://127.0.0.1:"), "{}", started.stderr);
     let now = status(fixture);
     assert_eq!((&now["state"], &now["ready"]), (&"running".into(), &true.into()));
     let pid = u32::try_from(now["pid"].as_u64().expect("a process")).expect("a process id");
@@ -36,6 +37,7 @@ fn a_service_in_the_background_is_started_told_about_and_stopped() {
     stage.agent_works();
     let restarted = fixture.cofferdam(["restart"]);
     assert_eq!(restarted.code, Some(0), "{}", restarted.stderr);
+    assert!(!restarted.stderr.contains("curl"), "a key is made once: {}", restarted.stderr);
     assert_ne!(status(fixture)["pid"], pid);
     assert!(!is_alive(pid));
     wait_until(IN_TIME, "the run is taken up again", || stage.was_adopted(&run));

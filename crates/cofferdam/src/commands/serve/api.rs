@@ -76,7 +76,7 @@ pub(super) async fn start(
 }
 
 /// What somebody who starts the service for the first time can paste.
-pub(super) fn first_words(home: &Home, listens: SocketAddr) -> String {
+pub(in crate::commands) fn first_words(home: &Home, listens: SocketAddr) -> String {
     let key = key_file(home.root());
     format!(
         "cofferdam: a key was made, in {key}; try:\n\n\
@@ -87,16 +87,21 @@ pub(super) fn first_words(home: &Home, listens: SocketAddr) -> String {
     )
 }
 
+/// Whether this state folder has its key already.
+pub(in crate::commands) fn has_key(home: &Home) -> bool {
+    key_file(home.root()).exists()
+}
+
 fn key_file(state: &Path) -> std::path::PathBuf {
     state.join("api-key")
 }
 
 /// Makes a key with every scope, unless this state folder has one. True if it did.
 async fn ensure_key(home: &Home, store: &Store) -> Result<bool, Failure> {
-    let path = key_file(home.root());
-    if path.exists() {
+    if has_key(home) {
         return Ok(false);
     }
+    let path = key_file(home.root());
     let made = make_key(store, FIRST_KEY_NAME, Scopes::all(), "cofferdam serve")
         .await
         .map_err(|error| Failure::internal("the first key cannot be kept", &error))?;

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+pub(super) use api::{first_words, has_key};
 use clap::Args;
 use cofferdam_core::{NodeId, Settings};
 use cofferdam_runner::{Home, Stop, is_alive};
@@ -106,7 +107,7 @@ pub(crate) async fn run(args: &ServeArgs, caller: &Caller) -> Result<ExitCode, F
     });
     tracing::info!(node = %name, listen = %api.listens, "ready");
     if api.has_made_key {
-        terminal::write_stderr(&api::first_words(&home, api.listens));
+        terminal::write_stderr(&first_words(&home, api.listens));
     }
     let mut asked = stop.subscribe();
     loop {

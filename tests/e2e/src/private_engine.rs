@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use cofferdam_e2e::Engine;
-use cofferdam_e2e::processes::{kill_9, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+
+use crate::engine::Engine;
+use crate::processes::{kill_9, wait_until};
 
 const SOON: Duration = Duration::from_secs(60);
 
 /// A dockerd of one test, with the small image.
-pub(crate) struct PrivateEngine {
+#[derive(Debug)]
+pub struct PrivateEngine {
     // Before the folder, in which it works.
     daemon: Option<Child>,
     before: Vec<String>,
@@ -21,12 +23,20 @@ pub(crate) struct PrivateEngine {
 
 impl PrivateEngine {
     /// Starts one. Only root can; anybody else is told that the test is skipped.
-    pub(crate) fn start(engine: &Engine) -> Option<Self> {
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn start(engine: &Engine) -> Option<Self> {
         Self::start_after(engine, &[])
     }
 
     /// Starts one behind a command that changes what it finds on the machine.
-    pub(crate) fn start_after(engine: &Engine, before: &[&str]) -> Option<Self> {
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn start_after(engine: &Engine, before: &[&str]) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: only root can start an engine");
             return None;
@@ -54,18 +64,24 @@ impl PrivateEngine {
     }
 
     /// Where it listens, in the form of `DOCKER_HOST`.
-    pub(crate) fn address(&self) -> String {
+    #[must_use]
+    pub fn address(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
 
-    pub(crate) fn docker(&self, engine: &Engine, arguments: &[&str]) -> Command {
+    /// A `docker` command that speaks to it.
+    #[must_use]
+    pub fn docker(&self, engine: &Engine, arguments: &[&str]) -> Command {
         let mut command = Command::new(docker_program(engine));
         command.env("DOCKER_HOST", self.address()).args(arguments);
         command
     }
 
     /// Starts it, after it was killed.
-    pub(crate) fn start_again(&mut self) {
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn start_again(&mut self) {
         let log = std::fs::File::create(self.path("log")).expect("a new file");
         let mut words: Vec<String> = self.before.clone();
         words.push("dockerd".to_owned());
@@ -81,8 +97,31 @@ impl PrivateEngine {
         wait_until(SOON, "the engine answers", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
     }
 
+    /// Starts it if it was killed.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn revive(&mut self) {
+        if self.daemon.is_none() {
+            self.start_again();
+        }
+    }
+
+    /// Kills it if it runs, and starts it otherwise. Says which.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn kill_or_revive(&mut self) -> &'static str {
+        if self.daemon.is_some() {
+            self.kill();
+            return "engine killed";
+        }
+        self.start_again();
+        "engine started"
+    }
+
     /// `kill -9`.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         if let Some(mut daemon) = self.daemon.take() {
             kill_9(daemon.id());
             let _ = daemon.wait();
@@ -90,7 +129,7 @@ impl PrivateEngine {
     }
 
     /// Asks it to end, which ends its containers.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         if let Some(mut daemon) = self.daemon.take() {
             let pid = Pid::from_raw(daemon.id().cast_signed()).expect("a child's id is positive");
             let _ = kill_process(pid, Signal::TERM);
@@ -109,9 +148,7 @@ fn docker_program(engine: &Engine) -> PathBuf {
 impl Drop for PrivateEngine {
     fn drop(&mut self) {
         // What a killed engine has left (containerd, the containers' mounts) its next start finds and can end.
-        if self.daemon.is_none() {
-            self.start_again();
-        }
+        self.revive();
         self.stop();
         // An engine mounts its own folder over itself, and leaves that behind: then the folder could not be removed.
         let folder = self.folder.path().display().to_string();

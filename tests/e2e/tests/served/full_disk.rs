@@ -1,0 +1,95 @@
+//! The disk of the state folder is full for a while.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use cofferdam_api::{CreateRunRequest, ErrorCode};
+use cofferdam_core::RunId;
+use cofferdam_e2e::processes::wait_until;
+use cofferdam_e2e::{Fixture, Service, leftovers};
+
+const IN_TIME: Duration = Duration::from_secs(120);
+
+/// A disk of 64 MiB, until it is dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(place: PathBuf) -> Self {
+        fs::create_dir(&place).expect("a new folder");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64m,mode=0700", "tmpfs"])
+            .arg(&place)
+            .status();
+        assert!(mounted.expect("mount is installed").success());
+        Self(place)
+    }
+
+    /// Writes until there is no space left; removing the file that it gives makes space again.
+    fn fill(&self) -> PathBuf {
+        let path = self.0.join("filling");
+        let mut file = fs::File::create(&path).expect("a new file");
+        // Smaller and smaller, so that not a page is left.
+        for size in [1 << 20, 4096, 1] {
+            while file.write_all(&vec![7; size]).is_ok() {}
+        }
+        path
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+fn quick() -> CreateRunRequest {
+    CreateRunRequest { command: Some(vec!["true".to_owned()]), ..CreateRunRequest::default() }
+}
+
+#[test]
+fn a_full_disk_refuses_new_work_and_loses_nothing_that_was_accepted() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can mount a small disk");
+        return;
+    }
+    let fixture = Fixture::without_repository();
+    let disk = SmallDisk::mount(fixture.path("small"));
+    // More than a node takes at once, so that some wait in the queue when the disk is full.
+    let service = Service::launch(&fixture, disk.path(), "main", &["--capacity", "1"]);
+    service.until_ready();
+    let client = service.client();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let create = || runtime.block_on(client.create_run(&quick(), None));
+    let mut accepted: Vec<RunId> = (0..8).map(|_| create().expect("there is space").id).collect();
+    let filling = disk.fill();
+    // What the log has space for already may still be accepted, and then it counts.
+    let refused = loop {
+        match create() {
+            Ok(run) => accepted.push(run.id),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused.code(), Some(ErrorCode::StoreUnavailable), "{refused}");
+    runtime.block_on(client.health()).expect("health is answered in any case");
+    fs::remove_file(filling).expect("our own file");
+    wait_until(IN_TIME, "work is taken again", || create().is_ok());
+
+    // A run that the full disk hit in its middle may have failed, and says so: what counts is that each has its end.
+    for run in &accepted {
+        let ended = || runtime.block_on(client.run(run)).is_ok_and(|run| run.state.is_final());
+        wait_until(IN_TIME, "what was accepted ends", ended);
+        let record = runtime.block_on(client.run(run)).expect("it is on record");
+        assert!(record.outcome.is_some() && record.finished_at_ms.is_some(), "{record:?}");
+    }
+    service.stop();
+    let mut left = leftovers(disk.path());
+    left.retain(|found| !found.contains(" - tmpfs "));
+    assert_eq!(left, Vec::<String>::new());
+}

@@ -1,0 +1,5 @@
+//! The service as its callers meet it: with real agents, and on days when the record is away or the disk is full.
+
+mod database_away;
+mod full_disk;
+mod seed_calls;
