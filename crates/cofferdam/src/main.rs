@@ -11,6 +11,7 @@ mod commands;
 mod exit;
 mod failure;
 mod known_agents;
+mod no_name_service;
 mod node;
 mod patch;
 mod record_place;

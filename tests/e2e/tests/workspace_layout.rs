@@ -73,15 +73,14 @@ fn is_listed(name: &str, needed: &str) -> bool {
 const PT_INTERP: u32 = 3;
 /// A section of this type holds the symbols.
 const SHT_SYMTAB: u32 = 2;
-/// What would load the host's modules into a static binary.
+/// What would load the host's modules into a static binary. `getaddrinfo` and `getpwuid_r` are there and are our own,
+/// which load nothing: the last of these is what those of the C library call.
 const NSS: &[&str] = &[
-    "getaddrinfo",
     "gethostbyname",
     "gethostbyname_r",
     "getpwnam",
     "getpwnam_r",
     "getpwuid",
-    "getpwuid_r",
     "getgrnam",
     "getgrnam_r",
     "getgrgid",
