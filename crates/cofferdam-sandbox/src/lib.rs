@@ -8,6 +8,7 @@
 //! own binary there as a worker and hands over the worker's stdio.
 
 pub mod apple;
+mod asker;
 mod backend;
 mod container;
 pub mod docker;

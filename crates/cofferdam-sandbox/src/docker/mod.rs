@@ -178,6 +178,7 @@ impl DockerBackend {
     /// Containers at the engine that are of this state folder, by their labels.
     async fn labelled(&self) -> Vec<Listed> {
         let (Ok(docker), Ok(state)) = (self.connect().await, self.state_id()) else { return Vec::new() };
+        throwaway::remove_left(&docker, &state).await;
         let filters = HashMap::from([("label".to_owned(), vec![format!("{}={state}", label::STATE)])]);
         let options =
             ListContainersOptions { all: true, filters: Some(filters), ..ListContainersOptions::default() };
@@ -274,8 +275,8 @@ impl Backend for DockerBackend {
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
         let parent = self.sandboxes();
-        // Where no container was ever made, no engine is asked.
-        if !parent.exists() {
+        // Where no container was ever made, no engine is asked. The first may have been one that was only tried.
+        if !parent.exists() && !self.options.state.join("id").exists() {
             return Ok(Vec::new());
         }
         let ids =

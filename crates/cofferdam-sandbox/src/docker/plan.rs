@@ -59,6 +59,8 @@ pub(crate) mod label {
     pub(crate) const ATTEMPT: &str = "dev.cofferdam.attempt";
     /// What a container was asked that is no sandbox.
     pub(crate) const TRIAL: &str = "dev.cofferdam.trial";
+    /// Who asked it.
+    pub(crate) const ASKER: &str = "dev.cofferdam.asker";
     /// The node that made it.
     pub(crate) const NODE: &str = "dev.cofferdam.node";
 }

@@ -17,11 +17,12 @@ use super::engine::message_of;
 use super::image::Image;
 use super::plan::label;
 use super::sandbox::remove_container;
+use crate::asker::Asker;
 use crate::container::{Bound, Identity, Memory};
 
 /// No answer is longer.
 const LONGEST_OUTPUT: usize = 64 << 10;
-/// One that is older was left by a process that died.
+/// One that is older was left by a process that died, whoever that was.
 const OLD: Duration = Duration::from_secs(600);
 
 /// What is asked.
@@ -51,10 +52,12 @@ pub(super) async fn ask(
     question: Question<'_>,
 ) -> Result<Answer, String> {
     let state = backend.state_id().map_err(|error| error.to_string())?;
-    remove_old(docker, &state).await;
+    remove_left(docker, &state).await;
+    let asker = Asker::own().map_err(|error| error.to_string())?;
     let name = format!("cofferdam-{}-{:016x}", question.name, random()?);
     let policy = Policy { network: Network::None, ..question.policy.clone() };
-    let labels = [(label::STATE, state), (label::TRIAL, question.name.to_owned())];
+    let labels =
+        [(label::STATE, state), (label::TRIAL, question.name.to_owned()), (label::ASKER, asker.to_string())];
     let parts = Parts {
         policy: &policy,
         image: question.image,
@@ -100,20 +103,24 @@ async fn run(docker: &Docker, name: &str) -> Result<Answer, String> {
 }
 
 /// Removes what a process of this state folder left when it died in the middle.
-async fn remove_old(docker: &Docker, state: &str) {
+pub(super) async fn remove_left(docker: &Docker, state: &str) {
     let labels = vec![format!("{}={state}", label::STATE), label::TRIAL.to_owned()];
     let filters = HashMap::from([("label".to_owned(), labels)]);
     let options =
         ListContainersOptions { all: true, filters: Some(filters), ..ListContainersOptions::default() };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     for one in docker.list_containers(Some(options)).await.unwrap_or_default() {
-        let created = Duration::from_secs(one.created.and_then(|at| at.try_into().ok()).unwrap_or_default());
-        if let Some(id) = one.id
-            && now.saturating_sub(created) > OLD
-        {
+        let asker = one.labels.as_ref().and_then(|labels| labels.get(label::ASKER)?.parse::<Asker>().ok());
+        let is_left = asker.and_then(Asker::has_ended).unwrap_or_else(|| is_old(one.created));
+        if let (true, Some(id)) = (is_left, one.id) {
             let _ = remove_container(docker, &id).await;
         }
     }
+}
+
+fn is_old(created: Option<i64>) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let created = Duration::from_secs(created.and_then(|at| at.try_into().ok()).unwrap_or_default());
+    now.saturating_sub(created) > OLD
 }
 
 fn random() -> Result<u64, String> {

@@ -32,6 +32,7 @@ use crate::folder::{Folder, Record};
 use crate::shim::ShimPlan;
 use crate::shim_sandbox::ShimSandbox;
 use crate::start::failed;
+use crate::trials;
 use plan::{CgroupLimits, CgroupPlan, Owner};
 
 pub(crate) use create::give;
@@ -213,6 +214,7 @@ impl Backend for NativeBackend {
             ["native", "docker", "apple"].iter().any(|mode| Folder::new(&sandboxes.join(mode), id).exists())
         };
         let _ = ids::release_lost(&self.options.state.join("ids"), exists);
+        trials::sweep(&self.options.state);
         Ok(listed)
     }
 

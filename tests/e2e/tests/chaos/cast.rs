@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cofferdam_core::RunId;
+use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Engine, Fixture, Marks, PrivateEngine, Service, leftovers};
 use cofferdam_runner::Home;
 use cofferdam_scripted_model::{Answer, Script, ScriptedModel};
@@ -15,6 +16,8 @@ const KEY: &str = "sk-ant-the-key-of-the-operator";
 const NAMES: [&str; 3] = ["a", "b", "c"];
 /// Retries have pauses, a lease of a node that is gone has to expire, and the machine may be small.
 const ENDS_WITHIN: Duration = Duration::from_secs(600);
+/// Nodes look for leftovers once a minute, and an engine that has just come back is slow.
+const TIDY_WITHIN: Duration = Duration::from_secs(150);
 
 /// A node that may be away.
 pub(crate) struct Member {
@@ -126,25 +129,33 @@ impl Cast {
         self.runtime.block_on(question(&self.store)).expect("the record can be read")
     }
 
-    /// Stops the nodes and looks for what they have left.
+    /// Waits until the nodes have tidied up, stops them, and looks for what they have left.
     pub(crate) fn end(mut self) {
+        wait_until(TIDY_WITHIN, "the engine is as it was", || self.left_in_engine().is_empty());
         for service in self.members.iter_mut().filter_map(|member| member.service.take()) {
             service.stop();
         }
         for member in &self.members {
             assert_eq!(leftovers(&member.state), Vec::<String>::new(), "left by {}", member.name);
         }
-        if let Some((shared, own)) = &self.engine {
-            for what in [
-                &["ps", "--all", "--quiet"][..],
-                &["volume", "ls", "--quiet"],
-                &["network", "ls", "--quiet", "--filter", "type=custom"],
-            ] {
-                let listed = own.docker(shared, what).output().expect("docker runs");
-                assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
-                assert_eq!(String::from_utf8_lossy(&listed.stdout), "", "left in the engine: {what:?}");
-            }
-        }
+        assert_eq!(self.left_in_engine(), "");
+    }
+
+    fn left_in_engine(&self) -> String {
+        let Some((shared, own)) = &self.engine else { return String::new() };
+        let listed = |what: &[&str]| {
+            let listed = own.docker(shared, what).output().expect("docker runs");
+            assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+            String::from_utf8_lossy(&listed.stdout).into_owned()
+        };
+        [
+            &["ps", "--all", "--format", "{{.ID}} {{.Status}} {{.CreatedAt}} {{.Labels}}"][..],
+            &["volume", "ls", "--quiet"],
+            &["network", "ls", "--quiet", "--filter", "type=custom"],
+        ]
+        .into_iter()
+        .map(listed)
+        .collect()
     }
 }
 

@@ -60,7 +60,7 @@ impl Stage {
         assert_eq!((&metadata["mode"], &metadata["attempts"]), (&json!(mode), &json!(1)), "{answer:#}");
         assert!(metadata["seal"].is_object() && metadata["execution_time_ms"].is_u64(), "{answer:#}");
         assert!(metadata["sandbox_id"].as_str().is_some_and(|id| id.starts_with("sbx_")), "{answer:#}");
-        assert!(metadata["usage"]["output_tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{answer:#}");
+        assert!(metadata["usage"]["tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{answer:#}");
         self.service.stop();
     }
 }
