@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::engine::Engine;
-use crate::processes::{kill_9, wait_until};
+use crate::processes::{kill_9, naming};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -49,9 +49,7 @@ impl PrivateEngine {
         let image_path = image.to_str().expect("a plain path");
         let saved = engine.docker(["save", "--output", image_path, engine.small_image()]).status();
         assert!(saved.expect("docker runs").success());
-        assert!(
-            own.docker(engine, &["load", "--input", image_path]).status().expect("docker runs").success()
-        );
+        assert!(own.docker(&["load", "--input", image_path]).status().expect("docker runs").success());
         Some(own)
     }
 
@@ -71,17 +69,24 @@ impl PrivateEngine {
 
     /// A `docker` command that speaks to it.
     #[must_use]
-    pub fn docker(&self, engine: &Engine, arguments: &[&str]) -> Command {
-        let mut command = Command::new(docker_program(engine));
+    pub fn docker(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(docker_program());
         command.env("DOCKER_HOST", self.address()).args(arguments);
         command
     }
 
-    /// Starts it, after it was killed.
+    /// Starts it, after it was killed. One that finds what a killed one has left may give up: then it is started anew.
     ///
     /// # Panics
     /// If it does not start.
     pub fn start_again(&mut self) {
+        let until = Instant::now() + SOON;
+        while !self.try_start() {
+            assert!(Instant::now() < until, "the engine does not start; see {}", self.path("log").display());
+        }
+    }
+
+    fn try_start(&mut self) -> bool {
         let log = std::fs::File::create(self.path("log")).expect("a new file");
         let mut words: Vec<String> = self.before.clone();
         words.push("dockerd".to_owned());
@@ -92,9 +97,21 @@ impl PrivateEngine {
         }
         command.args(["--bridge=none", "--iptables=false", "--ip6tables=false", "-H"]).arg(self.address());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        self.daemon = Some(command.spawn().expect("dockerd is installed"));
-        let socket = self.socket();
-        wait_until(SOON, "the engine answers", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+        let mut daemon = command.spawn().expect("dockerd is installed");
+        loop {
+            if daemon.try_wait().expect("a child can be looked at").is_some() {
+                return false;
+            }
+            // It listens before it is ready, and may give up in between.
+            let mut version = Command::new(docker_program());
+            version.env("DOCKER_HOST", self.address()).arg("version");
+            let answer = version.stdout(Stdio::null()).stderr(Stdio::null()).status();
+            if answer.expect("docker is installed").success() {
+                self.daemon = Some(daemon);
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// Starts it if it was killed.
@@ -139,8 +156,7 @@ impl PrivateEngine {
 }
 
 /// The client itself, and not a command that knows its own engine.
-fn docker_program(engine: &Engine) -> PathBuf {
-    let _ = engine;
+fn docker_program() -> PathBuf {
     let usual = Path::new("/usr/bin/docker");
     if usual.exists() { usual.to_owned() } else { PathBuf::from("docker") }
 }
@@ -150,8 +166,12 @@ impl Drop for PrivateEngine {
         // What a killed engine has left (containerd, the containers' mounts) its next start finds and can end.
         self.revive();
         self.stop();
-        // An engine mounts its own folder over itself, and leaves that behind: then the folder could not be removed.
+        // Nor does every holder of a container end with an engine that was killed while it started it.
         let folder = self.folder.path().display().to_string();
+        for pid in naming(&folder) {
+            kill_9(pid);
+        }
+        // An engine mounts its own folder over itself, and leaves that behind: then the folder could not be removed.
         let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let mounted = table.lines().filter_map(|line| line.split(' ').nth(4));
         for path in mounted.filter(|path| path.starts_with(&folder)).collect::<Vec<_>>().into_iter().rev() {

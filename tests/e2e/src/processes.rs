@@ -22,6 +22,11 @@ pub fn brokers_of(state: &Path) -> Vec<u32> {
     pids().filter(|pid| !is_zombie(*pid) && command_line(*pid).contains(&sought)).collect()
 }
 
+/// The processes whose command line has this in it.
+pub(crate) fn naming(text: &str) -> Vec<u32> {
+    pids().filter(|pid| !is_zombie(*pid) && command_line(*pid).contains(text)).collect()
+}
+
 /// The children of a process.
 #[must_use]
 pub fn children_of(parent: u32) -> Vec<u32> {

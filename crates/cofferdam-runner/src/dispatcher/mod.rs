@@ -262,11 +262,13 @@ impl Dispatcher {
     fn tried(&mut self, tried: Result<(Mode, Option<String>), JoinError>) {
         match tried {
             Ok((mode, missing)) => {
-                match &missing {
+                let said = missing.clone();
+                let is_news = self.modes.found(mode, missing, now_ms());
+                match said {
+                    _ if !is_news => {}
                     Some(missing) => tracing::info!(%mode, missing, "this mode cannot be used here"),
                     None => tracing::info!(%mode, "this mode can be used"),
                 }
-                self.modes.found(mode, missing, now_ms());
             }
             Err(panic) => tracing::error!(%panic, "the trial of a mode ended in a defect of ours"),
         }

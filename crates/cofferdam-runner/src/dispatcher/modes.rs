@@ -77,15 +77,17 @@ impl Modes {
         due
     }
 
-    /// What a trial has found.
-    pub(super) fn found(&mut self, mode: Mode, missing: Option<String>, now_ms: u64) {
-        let Some(known) = self.known.get_mut(&mode) else { return };
+    /// What a trial has found. True if it is something else than before.
+    pub(super) fn found(&mut self, mode: Mode, missing: Option<String>, now_ms: u64) -> bool {
+        let Some(known) = self.known.get_mut(&mode) else { return false };
+        let is_news = known.found.as_ref() != Some(&missing);
         *known = Known {
             found: Some(missing),
             tried_at_ms: Some(now_ms),
             is_doubted: false,
             is_being_tried: false,
         };
+        is_news
     }
 
     /// For the node's report.
@@ -128,8 +130,10 @@ mod tests {
         assert!(usable(&modes).is_empty());
         assert_eq!(modes.take_due(0), [Mode::Native, Mode::Docker]);
         assert!(modes.take_due(0).is_empty(), "each is tried by one");
-        modes.found(Mode::Native, None, 10);
-        modes.found(Mode::Docker, Some("no engine".to_owned()), 10);
+        assert!(modes.found(Mode::Native, None, 10));
+        let no_engine = || Some("no engine".to_owned());
+        assert!(modes.found(Mode::Docker, no_engine(), 10));
+        assert!(!modes.found(Mode::Docker, no_engine(), 10), "that was known");
         assert_eq!(usable(&modes), [Mode::Native]);
         assert_eq!(modes.take_due(10 + MISSING_EVERY_MS), [Mode::Docker], "it may come back");
     }

@@ -33,7 +33,7 @@ pub(crate) struct Cast {
     pub(crate) members: Vec<Member>,
     pub(crate) model: ScriptedModel,
     pub(crate) marks: Marks,
-    pub(crate) engine: Option<(Engine, PrivateEngine)>,
+    pub(crate) engine: Option<PrivateEngine>,
     runtime: tokio::runtime::Runtime,
     store: Store,
     fixture: Fixture,
@@ -56,11 +56,12 @@ impl Cast {
         let model = ScriptedModel::start(script.ending_with(Answer::text("It is done.")));
         fixture.set_env("ANTHROPIC_API_KEY", KEY);
         fixture.set_env("ANTHROPIC_BASE_URL", &model.base_url());
-        let engine = Engine::find().and_then(|engine| Some((engine.clone(), PrivateEngine::start(&engine)?)));
-        if let Some((shared, own)) = &engine {
+        let engine = Engine::find().and_then(|shared| {
+            let own = PrivateEngine::start(&shared)?;
             fixture.set_env("DOCKER_HOST", &own.address());
             fixture.set_env("SANDBOX_DOCKER_IMAGE", shared.small_image());
-        }
+            Some(own)
+        });
         if let Some(url) = store_url {
             fixture.set_env("COFFERDAM_STORE_URL", url);
         }
@@ -85,7 +86,7 @@ impl Cast {
 
     /// Everything is there again.
     pub(crate) fn heal(&mut self) {
-        if let Some((_, engine)) = &mut self.engine {
+        if let Some(engine) = &mut self.engine {
             engine.revive();
         }
         for index in 0..self.members.len() {
@@ -142,9 +143,9 @@ impl Cast {
     }
 
     fn left_in_engine(&self) -> String {
-        let Some((shared, own)) = &self.engine else { return String::new() };
+        let Some(engine) = &self.engine else { return String::new() };
         let listed = |what: &[&str]| {
-            let listed = own.docker(shared, what).output().expect("docker runs");
+            let listed = engine.docker(what).output().expect("docker runs");
             assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
             String::from_utf8_lossy(&listed.stdout).into_owned()
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cofferdam_e2e::Database;
+use cofferdam_e2e::{Database, PrivateEngine};
 
 use crate::cast::Cast;
 use crate::random::Random;
@@ -44,7 +44,7 @@ impl Disturber {
                 Some("connections cut")
             }
             (9..=10, None) => strike(cast, index, "work"),
-            _ => cast.engine.as_mut().map(|(_, engine)| engine.kill_or_revive()),
+            _ => cast.engine.as_mut().map(PrivateEngine::kill_or_revive),
         };
         if let Some(what) = what {
             *self.done.entry(what).or_default() += 1;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cofferdam_api::{Client, CreateRunRequest, MountRequest, RunOptions};
 use cofferdam_core::RunId;
 
-use crate::cast::{Cast, Member};
+use crate::cast::Cast;
 use crate::random::Random;
 
 /// Nodes are away for seconds, never for minutes.
@@ -22,7 +22,13 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn start(cast: &Cast, runs: u64, random: &mut Random) -> Self {
         let requests: Vec<_> = (0..runs).map(|number| (number, request(cast, number, random))).collect();
-        let clients: Vec<Client> = cast.members.iter().map(client).collect();
+        // One caller for all nodes: whose request a key names is for one caller to say.
+        let first = cast.members[0].service.as_ref().expect("nothing was disturbed yet");
+        let clients: Vec<Client> = cast
+            .members
+            .iter()
+            .map(|member| Client::new(&member.address(), Some(&first.key())).expect("an address and a key"))
+            .collect();
         let accepted = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&accepted);
         let sending = std::thread::spawn(move || {
@@ -40,12 +46,6 @@ impl Sender {
         self.sending.join().expect("all are accepted in time");
         self.accepted.lock().expect("nobody panics with it").clone()
     }
-}
-
-/// Somebody who speaks to a node, whether it is there now or not.
-fn client(member: &Member) -> Client {
-    let service = member.service.as_ref().expect("nothing was disturbed yet");
-    Client::new(&member.address(), Some(&service.key())).expect("an address and a key of our own")
 }
 
 /// Sends until somebody accepts. The key makes that happen once, however often an answer is lost.
@@ -86,6 +86,9 @@ for step in range(steps):
         sys.exit("the model was never reached")
 "#;
 
+/// The kind of run that fails by itself.
+const FAILS: u64 = 3;
+
 /// One of each kind in turn, with a length by the seed.
 fn request(cast: &Cast, number: u64, random: &mut Random) -> CreateRunRequest {
     let mark = cast.marks.folder().join(format!("run-{number}"));
@@ -96,7 +99,7 @@ fn request(cast: &Cast, number: u64, random: &mut Random) -> CreateRunRequest {
         0 => ("true".to_owned(), RunOptions::default()),
         1 => (format!("sleep {pause}"), RunOptions::default()),
         2 => (format!("echo {number} > made.txt; sleep {pause}"), RunOptions::default()),
-        3 => (format!("sleep {pause}; exit 3"), RunOptions::default()),
+        FAILS => (format!("sleep {pause}; exit 3"), RunOptions::default()),
         4 => {
             let options = RunOptions {
                 network: Some("sealed".to_owned()),
@@ -118,7 +121,8 @@ fn request(cast: &Cast, number: u64, random: &mut Random) -> CreateRunRequest {
         command: Some(vec!["sh".to_owned(), "-c".to_owned(), script]),
         lane: number.is_multiple_of(7).then(|| format!("lane-{}", number % 14)),
         options: RunOptions {
-            max_attempts: Some(8),
+            // One that fails by itself does so each time; one that something is done to may need a few.
+            max_attempts: Some(if number % 6 == FAILS { 2 } else { 8 }),
             mounts: vec![MountRequest { path: cast.marks.folder().display().to_string(), writable: true }],
             ..options
         },

@@ -150,11 +150,11 @@ fn an_engine_that_dies_under_a_run_is_told_and_the_agent_with_it() {
     assert!(finished.stderr.contains("the container engine stopped"), "{}", finished.stderr);
     // Its container went on without it, and was ended by its number.
     own.start_again();
-    let left = own.docker(&engine, &["ps", "--quiet"]).output().expect("docker runs");
+    let left = own.docker(&["ps", "--quiet"]).output().expect("docker runs");
     assert_eq!(String::from_utf8_lossy(&left.stdout), "", "nothing runs on");
     let record = Record::of_the_only_run(&stage.fixture);
     record.assert_ended_once();
-    let left = own.docker(&engine, &["ps", "--all", "--quiet"]).output().expect("docker runs");
+    let left = own.docker(&["ps", "--all", "--quiet"]).output().expect("docker runs");
     assert_eq!(String::from_utf8_lossy(&left.stdout), "", "the next command has swept");
 }
 
