@@ -122,9 +122,10 @@ impl Stage {
         self.folder.join("state")
     }
 
-    /// What the model says, to each CLI from the beginning.
-    pub(crate) fn script(&self) -> Script {
-        self.script.clone().for_each_session()
+    /// What one model says to several tasks, to each from the beginning. A task is known by what it says.
+    pub(crate) fn script_for(&self, tasks: impl IntoIterator<Item = String>) -> Script {
+        let script = Script { answers: Vec::new(), ..self.script.clone() };
+        tasks.into_iter().fold(script, |script, task| script.for_prompt(task, self.script.answers.clone()))
     }
 
     /// A small repository with one commit.

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ServiceArgs) -> anyhow::Result<ExitCode> {
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let stage = Stage::new(args.binary.clone(), args.agents.clone(), folder.path())?;
     let repository = stage.repository("repository")?;
-    let model = ScriptedModel::start(stage.script());
+    let model = ScriptedModel::start(stage.script_for((0..=args.rounds).map(task)));
     let service = Service::start(&stage, &model, args.capacity)?;
     let client = service.client(&stage)?;
     // Fills caches.
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ServiceArgs) -> anyhow::Result<ExitCode> {
     let per_second = runtime.block_on(sustained(&client, args.runs))?;
     let (mut served, mut bare) = (Times::default(), Times::default());
     for round in 0..=args.rounds {
-        let (own, peer) = (runtime.block_on(execute(&client, &repository))?, stage.bare(round)?);
+        let (own, peer) = (runtime.block_on(execute(&client, &repository, round))?, stage.bare(round)?);
         if round > 0 {
             served.add(own);
             bare.add(peer);
@@ -172,10 +172,14 @@ async fn sustained(client: &Client, runs: usize) -> anyhow::Result<f64> {
     Ok(runs as f64 / time.as_secs_f64())
 }
 
-/// One task of Claude Code.
-async fn execute(client: &Client, repository: &Path) -> anyhow::Result<Duration> {
+/// What Claude Code is told in a round: the same, and which round it is, so that the model knows where it stands.
+fn task(round: usize) -> String {
+    format!("{TASK} This is round {round}.")
+}
+
+async fn execute(client: &Client, repository: &Path, round: usize) -> anyhow::Result<Duration> {
     let request = CreateRunRequest {
-        task: Some(TASK.to_owned()),
+        task: Some(task(round)),
         repo: Some(repository.display().to_string()),
         options: RunOptions { agent: Some("claude_code".to_owned()), ..RunOptions::default() },
         ..CreateRunRequest::default()
@@ -184,7 +188,8 @@ async fn execute(client: &Client, repository: &Path) -> anyhow::Result<Duration>
     let answer = client.execute(&request).await?;
     let time = started.elapsed();
     let diff = answer.diff.as_deref().unwrap_or_default();
-    ensure!(answer.success && diff.contains("+2\n"), "the agent did something else: {answer:?}");
+    let did = (answer.success, diff, &answer.logs, &answer.error);
+    ensure!(answer.success && diff.contains("+2\n"), "the agent did something else: {did:?}");
     Ok(time)
 }
 

@@ -54,13 +54,23 @@ pub enum OpenError {
     },
     /// The database refused.
     #[error("failed to open the database")]
-    Database(#[source] sqlx::Error),
+    Database(#[source] DatabaseError),
 }
 
-impl From<sqlx::Error> for OpenError {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Database(error)
+impl<E: Into<DatabaseError>> From<E> for OpenError {
+    fn from(error: E) -> Self {
+        Self::Database(error.into())
     }
+}
+
+/// What a database said.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub enum DatabaseError {
+    /// SQLite.
+    Sqlite(#[from] rusqlite::Error),
+    /// PostgreSQL, or its driver.
+    Postgres(#[from] sqlx::Error),
 }
 
 /// Why an operation was refused or failed. What was refused left no trace.
@@ -143,13 +153,13 @@ pub enum Error {
     /// The database could not be reached, or was lost on the way. What was asked may or may not have been done, unless
     /// the operation says otherwise; it may be asked again.
     #[error("the database cannot be reached")]
-    Unavailable(#[source] sqlx::Error),
+    Unavailable(#[source] DatabaseError),
     /// There is no room for more on the database's disk.
     #[error("the database's disk is full")]
-    Full(#[source] sqlx::Error),
+    Full(#[source] DatabaseError),
     /// The database failed.
     #[error("the database failed")]
-    Database(#[source] sqlx::Error),
+    Database(#[source] DatabaseError),
 }
 
 impl Error {
@@ -166,9 +176,14 @@ impl Error {
     }
 }
 
-impl From<sqlx::Error> for Error {
-    fn from(error: sqlx::Error) -> Self {
-        match trouble(&error) {
+impl<E: Into<DatabaseError>> From<E> for Error {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        let trouble = match &error {
+            DatabaseError::Sqlite(error) => trouble_of_sqlite(error),
+            DatabaseError::Postgres(error) => trouble(error),
+        };
+        match trouble {
             Trouble::Away => Self::Unavailable(error),
             Trouble::Full => Self::Full(error),
             Trouble::Other => Self::Database(error),
@@ -196,9 +211,14 @@ pub(crate) fn trouble(error: &sqlx::Error) -> Trouble {
     }
 }
 
-/// PostgreSQL's codes have five characters, SQLite's are numbers with the kind in the lowest byte.
+fn trouble_of_sqlite(error: &rusqlite::Error) -> Trouble {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => Trouble::Full,
+        _ => Trouble::Other,
+    }
+}
+
 fn trouble_of_code(code: &str) -> Trouble {
-    const SQLITE_FULL: u32 = 13;
     match code {
         // A connection that failed, or a pooler that has none to give; a server that shuts down, has crashed, or starts;
         // one that became a copy of another; too many connections; a statement that took too long, a lock that was not
@@ -206,10 +226,7 @@ fn trouble_of_code(code: &str) -> Trouble {
         "57P01" | "57P02" | "57P03" | "57P05" | "25006" | "53300" | "57014" | "55P03" | "25P03" | "40001"
         | "40P01" => Trouble::Away,
         "53100" => Trouble::Full,
-        _ if code.len() == 5 && code.starts_with("08") => Trouble::Away,
-        _ => match code.parse::<u32>() {
-            Ok(number) if code.len() < 5 && number & 0xff == SQLITE_FULL => Trouble::Full,
-            _ => Trouble::Other,
-        },
+        _ if code.starts_with("08") => Trouble::Away,
+        _ => Trouble::Other,
     }
 }

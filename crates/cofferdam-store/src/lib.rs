@@ -37,7 +37,7 @@ pub use audit::{Audit, NewAudit};
 pub use claim_rules::{ClaimRules, Owner};
 pub use cofferdam_core::{MessageKind, UnknownMessageKind};
 pub use consistency::{Examined, Problem};
-pub use error::{Error, OpenError};
+pub use error::{DatabaseError, Error, OpenError};
 pub use failpoint::{FAILPOINTS, failpoint};
 pub use key::{KeyRecord, NewKey};
 pub use lease::{Claimed, Lease};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cofferdam_core::{Outcome, RunState};
 use cofferdam_store::{RunFilter, Slots, Store};
-use sqlx::{ConnectOptions, Connection};
+use rusqlite::{Connection, TransactionBehavior};
 
 use fixture::{Fixture, LEASE_MS, left, line, owner, request, rules};
 
@@ -53,35 +53,31 @@ async fn a_copy_that_is_made_under_load_opens_and_is_consistent() {
     for round in 0..5 {
         // As backup programs do it: through SQLite itself.
         let backup = copies.path().join(format!("backup-{round}.db"));
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(fixture.path());
-        let mut connection = options.connect().await.expect("it opens");
-        sqlx::query("VACUUM INTO ?")
-            .bind(backup.to_str())
-            .execute(&mut connection)
-            .await
-            .expect("it is copied");
-        connection.close().await.expect("it closes");
+        let connection = connect(&fixture);
+        connection.execute("VACUUM INTO ?", [backup.to_str()]).expect("it is copied");
+        connection.close().expect("it closes");
         opens_consistent(&backup, 20).await;
         // As a snapshot of the file system does it: the file and its log of one moment. Nobody may write in between,
         // which holding the write lock makes sure of; the log is not copied back before, as a crash would not either.
         let raw = copies.path().join(format!("raw-{round}.db"));
-        let mut connection = options_of(&fixture).connect().await.expect("it opens");
-        let lock = connection.begin_with("BEGIN IMMEDIATE").await.expect("the write lock");
+        let mut connection = connect(&fixture);
+        let lock =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).expect("the write lock");
         std::fs::copy(fixture.path(), &raw).expect("it is copied");
         std::fs::copy(with_suffix(&fixture.path(), "-wal"), with_suffix(&raw, "-wal"))
             .expect("so is its log");
-        lock.rollback().await.expect("nothing was written");
-        connection.close().await.expect("it closes");
+        lock.rollback().expect("nothing was written");
+        connection.close().expect("it closes");
         opens_consistent(&raw, 20).await;
     }
     stop.store(true, Ordering::Relaxed);
     writer.await.expect("the writer was not disturbed");
 }
 
-fn options_of(fixture: &Fixture) -> sqlx::sqlite::SqliteConnectOptions {
-    sqlx::sqlite::SqliteConnectOptions::new()
-        .filename(fixture.path())
-        .busy_timeout(std::time::Duration::from_secs(30))
+fn connect(fixture: &Fixture) -> Connection {
+    let connection = Connection::open(fixture.path()).expect("it opens");
+    connection.busy_timeout(std::time::Duration::from_secs(30)).expect("it can be set");
+    connection
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> std::path::PathBuf {

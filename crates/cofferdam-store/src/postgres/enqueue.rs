@@ -110,7 +110,7 @@ async fn earlier(
         .fetch_optional(session.connection())
         .await?
         // It was forgotten at this very moment: another try will find nobody in the way.
-        .ok_or_else(|| Error::Unavailable(sqlx::Error::Io(std::io::ErrorKind::Interrupted.into())))?;
+        .ok_or_else(|| Error::Unavailable(sqlx::Error::Io(std::io::ErrorKind::Interrupted.into()).into()))?;
     let first = Earlier {
         request: from_json(row.try_get("id")?, "request", row.try_get("request")?)?,
         key: row.try_get("idempotency_key")?,

@@ -13,7 +13,7 @@ use sqlx::{ConnectOptions, PgPool};
 use super::door::Door;
 use super::wake::{Listener, Waker};
 use super::{Postgres, Shared, Statements, migrate};
-use crate::error::{OpenError, Trouble, trouble};
+use crate::error::{DatabaseError, OpenError, Trouble, trouble};
 use crate::options::{Pooler, PostgresOptions};
 
 /// How long an operation waits for a free connection, or for a server that does not answer.
@@ -37,7 +37,7 @@ impl Postgres {
         };
         let failed = |error: sqlx::Error| match trouble(&error) {
             Trouble::Away => OpenError::Unreachable { url: options.url.to_string(), source: error },
-            Trouble::Full | Trouble::Other => OpenError::Database(error),
+            Trouble::Full | Trouble::Other => OpenError::Database(error.into()),
         };
         let losses = Arc::new(Losses::default());
         let seen = Arc::clone(&losses);
@@ -55,10 +55,12 @@ impl Postgres {
             .connect_lazy_with(connect);
         match (prepare(&pool, &losses).await, &door) {
             (Ok(()), _) => {}
-            (Err(OpenError::Database(error)), Some(door)) if trouble(&error) == Trouble::Away => {
+            (Err(OpenError::Database(DatabaseError::Postgres(error))), Some(door))
+                if trouble(&error) == Trouble::Away =>
+            {
                 return Err(failed(door.try_out().await.err().map_or(error, sqlx::Error::Io)));
             }
-            (Err(OpenError::Database(error)), _) => return Err(failed(error)),
+            (Err(OpenError::Database(DatabaseError::Postgres(error))), _) => return Err(failed(error)),
             (Err(error), _) => return Err(error),
         }
         let shared = Shared {
@@ -88,7 +90,7 @@ async fn prepare(pool: &PgPool, losses: &Losses) -> Result<(), OpenError> {
     loop {
         let tried = async { migrate::to_newest(&mut *pool.acquire().await?).await };
         match tried.await {
-            Err(OpenError::Database(error))
+            Err(OpenError::Database(DatabaseError::Postgres(error)))
                 if trouble(&error) == Trouble::Away && started.elapsed() < PATIENCE =>
             {
                 losses.note();

@@ -15,7 +15,7 @@ use sqlx::{FromRow, PgConnection, Transaction};
 use tokio::time::{Instant, timeout};
 
 use super::{Postgres, Statements, int};
-use crate::error::Error;
+use crate::error::{DatabaseError, Error};
 
 /// A client that is cut off in the middle must not hold its locks for long, and nobody waits for ever for a lock.
 const BEGIN: &str =
@@ -173,7 +173,9 @@ impl Postgres {
 
     /// Waits before the next try, if there is to be one, with connections that are not older than what went wrong.
     async fn pause(&self, patience: &mut Patience, error: Error) -> Result<(), Error> {
-        if let Error::Unavailable(sqlx::Error::Io(_) | sqlx::Error::Database(_)) = &error {
+        if let Error::Unavailable(DatabaseError::Postgres(sqlx::Error::Io(_) | sqlx::Error::Database(_))) =
+            &error
+        {
             self.shared.losses.note();
         }
         patience.after(error).await
@@ -223,7 +225,9 @@ impl Postgres {
     async fn learn(&self, question: &Question, patience: &mut Patience) -> Result<Fate, Error> {
         loop {
             let open = match self.ask(question).await {
-                Ok(Fate::Open) => Error::Unavailable(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
+                Ok(Fate::Open) => {
+                    Error::Unavailable(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()).into())
+                }
                 Ok(fate) => return Ok(fate),
                 Err(error) => error,
             };
@@ -284,7 +288,7 @@ impl Postgres {
 async fn limited<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     match timeout(MOST_PER_TRY, work).await {
         Ok(answer) => answer,
-        Err(_) => Err(Error::Unavailable(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))),
+        Err(_) => Err(Error::Unavailable(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()).into())),
     }
 }
 

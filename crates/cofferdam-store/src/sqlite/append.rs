@@ -3,109 +3,99 @@
 use std::collections::HashSet;
 
 use cofferdam_core::{Event, NewEvent, RunId};
-use sqlx::{QueryBuilder, SqliteConnection};
+use rusqlite::{Connection, params};
 
 use super::fence::held;
-use super::{Sqlite, begin, int, to_json, uint};
+use super::{Sqlite, all, int, one, to_json, uint};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
-
-/// Seven values a row, and SQLite takes 32,766 in one statement.
-const ROWS_PER_INSERT: usize = 1_000;
 
 impl Sqlite {
     pub(crate) async fn append(&self, lease: &Lease, events: &[NewEvent]) -> Result<Vec<Event>, Error> {
         if events.is_empty() {
             return Ok(Vec::new());
         }
-        let mut writer = self.writer().await;
-        let mut transaction = begin(&mut writer).await?;
-        held(&mut transaction, lease).await?.require_open_to(lease, events)?;
-        let stored = append_new(&mut transaction, lease, events).await?;
-        if stored.is_empty() {
-            return Ok(stored);
+        let (lease, events) = (lease.clone(), events.to_vec());
+        let stored = self
+            .write(move |transaction| {
+                held(transaction, &lease)?.require_open_to(&lease, &events)?;
+                append_new(transaction, &lease, &events)
+            })
+            .await?;
+        if !stored.is_empty() {
+            failpoint("store.append");
         }
-        transaction.commit().await?;
-        failpoint("store.append");
         Ok(stored)
     }
 }
 
 /// Adds those events of the lease's attempt that are not there yet.
-pub(super) async fn append_new(
-    transaction: &mut SqliteConnection,
+pub(super) fn append_new(
+    transaction: &Connection,
     lease: &Lease,
     events: &[NewEvent],
 ) -> Result<Vec<Event>, Error> {
     let attempt = lease.attempt();
-    let mut seen = seen_worker_seqs(transaction, lease, events).await?;
+    let mut seen = seen_worker_seqs(transaction, lease, events)?;
     let new: Vec<NewEvent> =
         events.iter().filter(|event| event.worker_seq.is_none_or(|seq| seen.insert(seq))).cloned().collect();
-    number_and_insert(transaction, &attempt.run, Some(attempt.number), &new).await
+    number_and_insert(transaction, &attempt.run, Some(attempt.number), &new)
 }
 
-async fn seen_worker_seqs(
-    transaction: &mut SqliteConnection,
+fn seen_worker_seqs(
+    transaction: &Connection,
     lease: &Lease,
     events: &[NewEvent],
 ) -> Result<HashSet<u64>, Error> {
     let given = || events.iter().filter_map(|event| event.worker_seq);
     let (Some(first), Some(last)) = (given().min(), given().max()) else { return Ok(HashSet::new()) };
-    let seen: Vec<i64> = sqlx::query_scalar(
-        "SELECT worker_seq FROM events \
-         WHERE run = ? AND attempt = ? AND worker_seq >= ? AND worker_seq <= ?",
-    )
-    .bind(lease.attempt().run.as_str())
-    .bind(lease.attempt().number)
-    .bind(int(first))
-    .bind(int(last))
-    .fetch_all(transaction)
-    .await?;
-    Ok(seen.into_iter().map(uint).collect())
+    let seen = all(
+        transaction,
+        "SELECT worker_seq FROM events WHERE run = ?1 AND attempt = ?2 AND worker_seq BETWEEN ?3 AND ?4",
+        params![lease.attempt().run.as_str(), lease.attempt().number, int(first), int(last)],
+        |row| Ok(uint(row.get(0)?)),
+    )?;
+    Ok(seen.into_iter().collect())
 }
 
 /// Gives the events the run's next numbers and stores them.
-pub(super) async fn number_and_insert(
-    transaction: &mut SqliteConnection,
+pub(super) fn number_and_insert(
+    transaction: &Connection,
     run: &RunId,
     attempt: Option<u32>,
     events: &[NewEvent],
 ) -> Result<Vec<Event>, Error> {
     let Some(latest_ms) = events.iter().map(|event| event.at_ms).max() else { return Ok(Vec::new()) };
-    let last: i64 = sqlx::query_scalar(
+    let last: i64 = one(
+        transaction,
         "UPDATE runs SET last_seq = last_seq + ?2, updated_at = max(updated_at, ?3) WHERE id = ?1 \
          RETURNING last_seq",
-    )
-    .bind(run.as_str())
-    .bind(int(events.len() as u64))
-    .bind(int(latest_ms))
-    .fetch_one(&mut *transaction)
-    .await?;
+        params![run.as_str(), int(events.len() as u64), int(latest_ms)],
+        |row| Ok(row.get(0)?),
+    )?;
     let first = uint(last) + 1 - events.len() as u64;
-    let numbered: Vec<(u64, &NewEvent)> = (first..).zip(events).collect();
-    for rows in numbered.chunks(ROWS_PER_INSERT) {
-        let mut insert = QueryBuilder::<sqlx::Sqlite>::new(
-            "INSERT INTO events (run, seq, at, type, attempt, worker_seq, data) ",
-        );
-        insert.push_values(rows, |mut row, (seq, event)| {
-            row.push_bind(run.as_str())
-                .push_bind(int(*seq))
-                .push_bind(int(event.at_ms))
-                .push_bind(event.event_type.as_str())
-                .push_bind(attempt)
-                .push_bind(event.worker_seq.map(int))
-                .push_bind(to_json(&event.data));
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO events (run, seq, at, type, attempt, worker_seq, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    let mut stored = Vec::with_capacity(events.len());
+    for (seq, event) in (first..).zip(events) {
+        insert.execute(params![
+            run.as_str(),
+            int(seq),
+            int(event.at_ms),
+            event.event_type.as_str(),
+            attempt,
+            event.worker_seq.map(int),
+            to_json(&event.data),
+        ])?;
+        stored.push(Event {
+            seq,
+            at_ms: event.at_ms,
+            event_type: event.event_type,
+            attempt,
+            data: event.data.clone(),
         });
-        // Batches come in many sizes; keeping a prepared statement for each would only fill the cache.
-        insert.build().persistent(false).execute(&mut *transaction).await?;
     }
-    let event = |(seq, new): (u64, &NewEvent)| Event {
-        seq,
-        at_ms: new.at_ms,
-        event_type: new.event_type,
-        attempt,
-        data: new.data.clone(),
-    };
-    Ok(numbered.into_iter().map(event).collect())
+    Ok(stored)
 }

@@ -1,13 +1,13 @@
 //! Asks for a run's end.
 
 use cofferdam_core::{EventType, NewEvent, Outcome, RunId, RunState, Transition};
+use rusqlite::{Connection, params};
 use serde_json::json;
-use sqlx::SqliteConnection;
 
 use super::append::number_and_insert;
 use super::fence::state_of;
 use super::finish::{Ending, end_run};
-use super::{Sqlite, begin, int};
+use super::{Sqlite, execute, int, optional};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::fence::next;
@@ -15,34 +15,33 @@ use crate::record::CancelAnswer;
 
 impl Sqlite {
     pub(crate) async fn request_cancel(&self, run: &RunId, now_ms: u64) -> Result<CancelAnswer, Error> {
-        let mut writer = self.writer().await;
-        let mut transaction = begin(&mut writer).await?;
-        let answer = match state_of(&mut transaction, run).await? {
-            RunState::Queued => cancel_queued(&mut transaction, run, now_ms).await?,
-            RunState::Running => ask(&mut transaction, run, now_ms).await?,
-            state => return Ok(CancelAnswer::AlreadyFinal(state)),
-        };
-        transaction.commit().await?;
-        failpoint("store.request_cancel");
+        let run = run.clone();
+        let answer = self
+            .write(move |transaction| match state_of(transaction, &run)? {
+                RunState::Queued => cancel_queued(transaction, &run, now_ms),
+                RunState::Running => ask(transaction, &run, now_ms),
+                state => Ok(CancelAnswer::AlreadyFinal(state)),
+            })
+            .await?;
+        if !matches!(answer, CancelAnswer::AlreadyFinal(_)) {
+            failpoint("store.request_cancel");
+        }
         Ok(answer)
     }
 
     pub(crate) async fn cancel_requested(&self, run: &RunId) -> Result<bool, Error> {
-        let asked: Option<bool> =
-            sqlx::query_scalar("SELECT cancel_requested_at IS NOT NULL FROM runs WHERE id = ?")
-                .bind(run.as_str())
-                .fetch_optional(self.readers())
-                .await?;
-        asked.ok_or_else(|| Error::NotFound { run: run.clone() })
+        let run = run.clone();
+        self.read(move |connection| {
+            let sql = "SELECT cancel_requested_at IS NOT NULL FROM runs WHERE id = ?";
+            optional(connection, sql, params![run.as_str()], |row| Ok(row.get(0)?))?
+                .ok_or(Error::NotFound { run })
+        })
+        .await
     }
 }
 
-async fn cancel_queued(
-    transaction: &mut SqliteConnection,
-    run: &RunId,
-    now_ms: u64,
-) -> Result<CancelAnswer, Error> {
-    mark(transaction, run, now_ms).await?;
+fn cancel_queued(transaction: &Connection, run: &RunId, now_ms: u64) -> Result<CancelAnswer, Error> {
+    mark(transaction, run, now_ms)?;
     let ending = Ending {
         run,
         attempt: None,
@@ -51,14 +50,14 @@ async fn cancel_queued(
         letter: None,
         now_ms,
     };
-    end_run(transaction, ending).await?;
+    end_run(transaction, ending)?;
     Ok(CancelAnswer::Cancelled)
 }
 
-async fn ask(transaction: &mut SqliteConnection, run: &RunId, now_ms: u64) -> Result<CancelAnswer, Error> {
-    if mark(transaction, run, now_ms).await? == Marked::Now {
+fn ask(transaction: &Connection, run: &RunId, now_ms: u64) -> Result<CancelAnswer, Error> {
+    if mark(transaction, run, now_ms)? == Marked::Now {
         let event = NewEvent::new(now_ms, EventType::RunCancelRequested, json!({}));
-        number_and_insert(transaction, run, None, &[event]).await?;
+        number_and_insert(transaction, run, None, &[event])?;
     }
     Ok(CancelAnswer::Requested)
 }
@@ -69,14 +68,12 @@ enum Marked {
     Before,
 }
 
-async fn mark(transaction: &mut SqliteConnection, run: &RunId, now_ms: u64) -> Result<Marked, Error> {
-    let done = sqlx::query(
-        "UPDATE runs SET cancel_requested_at = ?, updated_at = ? WHERE id = ? AND cancel_requested_at IS NULL",
-    )
-    .bind(int(now_ms))
-    .bind(int(now_ms))
-    .bind(run.as_str())
-    .execute(transaction)
-    .await?;
-    Ok(if done.rows_affected() > 0 { Marked::Now } else { Marked::Before })
+fn mark(transaction: &Connection, run: &RunId, now_ms: u64) -> Result<Marked, Error> {
+    let changed = execute(
+        transaction,
+        "UPDATE runs SET cancel_requested_at = ?, updated_at = ? \
+         WHERE id = ? AND cancel_requested_at IS NULL",
+        params![int(now_ms), int(now_ms), run.as_str()],
+    )?;
+    Ok(if changed > 0 { Marked::Now } else { Marked::Before })
 }

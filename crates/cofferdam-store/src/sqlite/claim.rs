@@ -1,13 +1,12 @@
 //! Gives a queued run to a node: a new attempt.
 
 use cofferdam_core::{AttemptRef, EventType, NewEvent, NodeId, RunId, RunRequest, RunState};
+use rusqlite::{Connection, Row, params};
 use serde_json::json;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
 use super::append::number_and_insert;
 use super::slots::has_to_wait;
-use super::{Sqlite, begin, from_json, int, to_json, uint};
+use super::{Sqlite, execute, from_json, int, one, optional, to_json, uint};
 use crate::claim_rules::{ClaimRules, Owner};
 use crate::error::Error;
 use crate::failpoint::failpoint;
@@ -43,9 +42,13 @@ macro_rules! crowded {
 
 impl Sqlite {
     pub(crate) async fn is_behind(&self, run: &RunId) -> Result<bool, Error> {
-        let is_behind = concat!("SELECT ", behind!(), " FROM runs AS next WHERE id = ?1");
-        let found = sqlx::query_scalar(is_behind).bind(run.as_str()).fetch_optional(self.readers()).await?;
-        Ok(found.unwrap_or(false))
+        let run = run.clone();
+        self.read(move |connection| {
+            let is_behind = concat!("SELECT ", behind!(), " FROM runs AS next WHERE id = ?1");
+            let found = optional(connection, is_behind, params![run.as_str()], |row| Ok(row.get(0)?))?;
+            Ok(found.unwrap_or(false))
+        })
+        .await
     }
 
     pub(crate) async fn claim(
@@ -56,32 +59,38 @@ impl Sqlite {
         lease_ms: u64,
         rules: &ClaimRules,
     ) -> Result<Option<Claimed>, Error> {
-        let mut writer = self.writer().await;
-        let mut transaction = begin(&mut writer).await?;
-        let Some(run) = first_claimable(&mut transaction, owner, only, now_ms, rules).await? else {
-            return Ok(None);
-        };
-        if has_to_wait(&mut transaction, &run, rules.slots, now_ms).await? {
-            transaction.commit().await?;
-            return Ok(None);
+        let (owner, only, rules) = (owner.clone(), only.cloned(), rules.clone());
+        let claimed = self
+            .write(move |transaction| {
+                let Some(run) = first_claimable(transaction, &owner, only.as_ref(), now_ms, &rules)? else {
+                    return Ok(None);
+                };
+                if has_to_wait(transaction, &run, rules.slots, now_ms)? {
+                    return Ok(None);
+                }
+                let claimed = one(
+                    transaction,
+                    "UPDATE runs SET state = ?4, attempts = attempts + 1, token = token + 1, \
+                     lease_node = ?1, lease_place = ?6, lease_expires_at_ms = ?2, updated_at = ?3, \
+                     waits_at_ms = NULL WHERE id = ?5 RETURNING id, request, attempts, token",
+                    params![
+                        owner.node.as_str(),
+                        int(now_ms.saturating_add(lease_ms)),
+                        int(now_ms),
+                        claimed_state().as_str(),
+                        run,
+                        owner.place.as_str(),
+                    ],
+                    |row| read_claimed(row, &owner.node),
+                )?;
+                start_attempt(transaction, &claimed, &owner.node, now_ms)?;
+                Ok(Some(claimed))
+            })
+            .await?;
+        if claimed.is_some() {
+            failpoint("store.claim");
         }
-        let row = sqlx::query(
-            "UPDATE runs SET state = ?4, attempts = attempts + 1, token = token + 1, lease_node = ?1, \
-             lease_place = ?6, lease_expires_at_ms = ?2, updated_at = ?3, waits_at_ms = NULL WHERE id = ?5 \
-             RETURNING id, request, attempts, token",
-        )
-        .bind(owner.node.as_str())
-        .bind(int(now_ms.saturating_add(lease_ms)))
-        .bind(int(now_ms))
-        .bind(claimed_state().as_str())
-        .bind(&run)
-        .bind(owner.place.as_str())
-        .fetch_one(&mut *transaction)
-        .await?;
-        let claimed = start_attempt(&mut transaction, &row, &owner.node, now_ms).await?;
-        transaction.commit().await?;
-        failpoint("store.claim");
-        Ok(Some(claimed))
+        Ok(claimed)
     }
 
     pub(crate) async fn claim_for_recovery(
@@ -91,88 +100,97 @@ impl Sqlite {
         now_ms: u64,
         lease_ms: u64,
     ) -> Result<Option<Claimed>, Error> {
-        let mut writer = self.writer().await;
-        let mut transaction = begin(&mut writer).await?;
-        let row = sqlx::query(
-            "UPDATE runs SET state = ?4, attempts = attempts + 1, token = token + 1, lease_node = ?1, \
-             lease_place = ?7, lease_expires_at_ms = ?2, updated_at = ?3 \
-             WHERE id = ?6 AND state = ?5 AND claimable_by IS NOT NULL \
-             RETURNING id, request, attempts, token",
-        )
-        .bind(new_owner.node.as_str())
-        .bind(int(now_ms.saturating_add(lease_ms)))
-        .bind(int(now_ms))
-        .bind(claimed_state().as_str())
-        .bind(RunState::Queued.as_str())
-        .bind(run.as_str())
-        .bind(new_owner.place.as_str())
-        .fetch_optional(&mut *transaction)
-        .await?;
-        let Some(row) = row else { return Ok(None) };
-        let claimed = start_attempt(&mut transaction, &row, &new_owner.node, now_ms).await?;
-        transaction.commit().await?;
-        failpoint("store.claim_for_recovery");
-        Ok(Some(claimed))
+        let (run, new_owner) = (run.clone(), new_owner.clone());
+        let claimed = self
+            .write(move |transaction| {
+                let claimed = optional(
+                    transaction,
+                    "UPDATE runs SET state = ?4, attempts = attempts + 1, token = token + 1, \
+                     lease_node = ?1, lease_place = ?7, lease_expires_at_ms = ?2, updated_at = ?3 \
+                     WHERE id = ?6 AND state = ?5 AND claimable_by IS NOT NULL \
+                     RETURNING id, request, attempts, token",
+                    params![
+                        new_owner.node.as_str(),
+                        int(now_ms.saturating_add(lease_ms)),
+                        int(now_ms),
+                        claimed_state().as_str(),
+                        RunState::Queued.as_str(),
+                        run.as_str(),
+                        new_owner.place.as_str(),
+                    ],
+                    |row| read_claimed(row, &new_owner.node),
+                )?;
+                let Some(claimed) = claimed else { return Ok(None) };
+                start_attempt(transaction, &claimed, &new_owner.node, now_ms)?;
+                Ok(Some(claimed))
+            })
+            .await?;
+        if claimed.is_some() {
+            failpoint("store.claim_for_recovery");
+        }
+        Ok(claimed)
     }
 }
 
-async fn first_claimable(
-    transaction: &mut SqliteConnection,
+fn first_claimable(
+    transaction: &Connection,
     owner: &Owner,
     only: Option<&RunId>,
     now_ms: u64,
     rules: &ClaimRules,
 ) -> Result<Option<String>, Error> {
     let names = |empty: bool, names: String| if empty { None } else { Some(names) };
-    Ok(sqlx::query_scalar(concat!(
-        "SELECT id FROM runs AS next WHERE state = 'queued' AND not_before_ms <= ?1 \
-         AND (claimable_by IS NULL OR claimable_by = ?2) AND (place IS NULL OR place = ?3) \
-         AND (?4 IS NULL OR id = ?4) \
-         AND (?5 IS NULL OR role IN (SELECT value FROM json_each(?5))) \
-         AND (?6 IS NULL OR mode IN (SELECT value FROM json_each(?6))) \
-         AND NOT ",
-        behind!(),
-        " AND NOT ",
-        crowded!(),
-        " ORDER BY priority DESC, created_at, id LIMIT 1",
-    ))
-    .bind(int(now_ms))
-    .bind(owner.node.as_str())
-    .bind(owner.place.as_str())
-    .bind(only.map(RunId::as_str))
-    .bind(names(rules.roles.is_empty(), to_json(&rules.roles)))
-    .bind(names(rules.modes.is_empty(), to_json(&rules.modes)))
-    .bind(int(rules.per_project.most()))
-    .bind(int(rules.per_agent.most()))
-    .bind(to_json(&rules.agents))
-    .fetch_optional(transaction)
-    .await?)
+    optional(
+        transaction,
+        concat!(
+            "SELECT id FROM runs AS next WHERE state = 'queued' AND not_before_ms <= ?1 \
+             AND (claimable_by IS NULL OR claimable_by = ?2) AND (place IS NULL OR place = ?3) \
+             AND (?4 IS NULL OR id = ?4) \
+             AND (?5 IS NULL OR role IN (SELECT value FROM json_each(?5))) \
+             AND (?6 IS NULL OR mode IN (SELECT value FROM json_each(?6))) \
+             AND NOT ",
+            behind!(),
+            " AND NOT ",
+            crowded!(),
+            " ORDER BY priority DESC, created_at, id LIMIT 1",
+        ),
+        params![
+            int(now_ms),
+            owner.node.as_str(),
+            owner.place.as_str(),
+            only.map(RunId::as_str),
+            names(rules.roles.is_empty(), to_json(&rules.roles)),
+            names(rules.modes.is_empty(), to_json(&rules.modes)),
+            int(rules.per_project.most()),
+            int(rules.per_agent.most()),
+            to_json(&rules.agents),
+        ],
+        |row| Ok(row.get(0)?),
+    )
 }
 
-async fn start_attempt(
-    transaction: &mut SqliteConnection,
-    row: &SqliteRow,
+fn start_attempt(
+    transaction: &Connection,
+    claimed: &Claimed,
     node: &NodeId,
     now_ms: u64,
-) -> Result<Claimed, Error> {
-    let claimed = read_claimed(row, node)?;
+) -> Result<(), Error> {
     let AttemptRef { run, number } = &claimed.attempt;
-    sqlx::query("INSERT INTO attempts (run, number, node, started_at) VALUES (?, ?, ?, ?)")
-        .bind(run.as_str())
-        .bind(number)
-        .bind(node.as_str())
-        .bind(int(now_ms))
-        .execute(&mut *transaction)
-        .await?;
+    execute(
+        transaction,
+        "INSERT INTO attempts (run, number, node, started_at) VALUES (?, ?, ?, ?)",
+        params![run.as_str(), number, node.as_str(), int(now_ms)],
+    )?;
     let event = NewEvent::new(now_ms, EventType::RunClaimed, json!({ "node": node, "attempt": number }));
-    number_and_insert(transaction, run, Some(*number), &[event]).await?;
-    Ok(claimed)
+    number_and_insert(transaction, run, Some(*number), &[event])?;
+    Ok(())
 }
 
 /// What a claim or an adoption has returned.
-pub(super) fn read_claimed(row: &SqliteRow, node: &NodeId) -> Result<Claimed, Error> {
-    let request: RunRequest = from_json(row.try_get("id")?, "request", row.try_get("request")?)?;
-    let attempt = AttemptRef { run: request.id.clone(), number: row.try_get("attempts")? };
-    let lease = Lease::new(attempt.clone(), node.clone(), uint(row.try_get("token")?));
+pub(super) fn read_claimed(row: &Row<'_>, node: &NodeId) -> Result<Claimed, Error> {
+    let (id, request): (String, String) = (row.get("id")?, row.get("request")?);
+    let request: RunRequest = from_json(&id, "request", &request)?;
+    let attempt = AttemptRef { run: request.id.clone(), number: row.get("attempts")? };
+    let lease = Lease::new(attempt.clone(), node.clone(), uint(row.get("token")?));
     Ok(Claimed { request, attempt, lease })
 }

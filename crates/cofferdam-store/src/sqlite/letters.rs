@@ -1,10 +1,9 @@
 //! Dead letters, and the outcomes that lead to them.
 
 use cofferdam_core::{AttemptRef, DeadLetter, Outcome, RunId};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
+use rusqlite::{Connection, Row, params};
 
-use super::{Sqlite, begin, from_json, int, parse, parse_state, to_json};
+use super::{Sqlite, all, execute, from_json, int, optional, parse, parse_state, to_json};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::record::{KeptLetter, Replay};
@@ -19,76 +18,77 @@ const NEWEST_FIRST: &str = "SELECT dead_letters.run, dead_letters.letter, replay
 
 impl Sqlite {
     pub(crate) async fn letters(&self) -> Result<Vec<KeptLetter>, Error> {
-        let rows = sqlx::query(NEWEST_FIRST).bind(None::<&str>).fetch_all(self.readers()).await?;
-        rows.iter().map(read_letter).collect()
+        self.read(|connection| all(connection, NEWEST_FIRST, params![None::<&str>], read_letter)).await
     }
 
     pub(crate) async fn letter(&self, run: &RunId) -> Result<Option<KeptLetter>, Error> {
-        let row = sqlx::query(NEWEST_FIRST).bind(run.as_str()).fetch_optional(self.readers()).await?;
-        row.as_ref().map(read_letter).transpose()
+        let run = run.clone();
+        self.read(move |connection| optional(connection, NEWEST_FIRST, params![run.as_str()], read_letter))
+            .await
     }
 
     pub(crate) async fn letter_runs(&self) -> Result<Vec<RunId>, Error> {
-        let runs: Vec<String> =
-            sqlx::query_scalar("SELECT run FROM dead_letters").fetch_all(self.readers()).await?;
-        runs.iter().map(|run| parse(run, "id", run)).collect()
+        self.read(|connection| {
+            all(connection, "SELECT run FROM dead_letters", [], |row| {
+                let run: String = row.get(0)?;
+                parse(&run, "id", &run)
+            })
+        })
+        .await
     }
 
     pub(crate) async fn remove_letter(&self, run: &RunId) -> Result<bool, Error> {
-        let mut writer = self.writer().await;
-        let mut transaction = begin(&mut writer).await?;
-        let removed = sqlx::query("DELETE FROM dead_letters WHERE run = ?")
-            .bind(run.as_str())
-            .execute(&mut *transaction)
+        let run = run.clone();
+        let removed = self
+            .write(move |transaction| {
+                let removed =
+                    execute(transaction, "DELETE FROM dead_letters WHERE run = ?", params![run.as_str()])?;
+                execute(transaction, "UPDATE runs SET dead_letter = 0 WHERE id = ?", params![run.as_str()])?;
+                Ok(removed)
+            })
             .await?;
-        sqlx::query("UPDATE runs SET dead_letter = 0 WHERE id = ?")
-            .bind(run.as_str())
-            .execute(&mut *transaction)
-            .await?;
-        transaction.commit().await?;
         failpoint("store.remove_letter");
-        Ok(removed.rows_affected() > 0)
+        Ok(removed > 0)
     }
 
     pub(crate) async fn outcome_of(&self, attempt: &AttemptRef) -> Result<Option<Outcome>, Error> {
-        let outcome: Option<Option<String>> =
-            sqlx::query_scalar("SELECT outcome FROM attempts WHERE run = ? AND number = ?")
-                .bind(attempt.run.as_str())
-                .bind(attempt.number)
-                .fetch_optional(self.readers())
-                .await?;
-        outcome.flatten().map(|text| from_json(attempt.run.as_str(), "outcome", &text)).transpose()
+        let sql = "SELECT outcome FROM attempts WHERE run = ? AND number = ?";
+        let attempt = attempt.clone();
+        self.read(move |connection| {
+            let run = attempt.run.as_str();
+            let outcome: Option<Option<String>> =
+                optional(connection, sql, params![run, attempt.number], |row| Ok(row.get(0)?))?;
+            outcome.flatten().map(|text| from_json(run, "outcome", &text)).transpose()
+        })
+        .await
     }
 }
 
 /// Keeps a letter together with the end of its run.
-pub(super) async fn keep_letter(
-    transaction: &mut SqliteConnection,
+pub(super) fn keep_letter(
+    transaction: &Connection,
     run: &RunId,
     letter: &DeadLetter,
     now_ms: u64,
 ) -> Result<(), Error> {
-    sqlx::query("INSERT INTO dead_letters (run, failed_at, letter) VALUES (?, ?, ?)")
-        .bind(run.as_str())
-        .bind(int(now_ms))
-        .bind(to_json(letter))
-        .execute(transaction)
-        .await?;
+    let sql = "INSERT INTO dead_letters (run, failed_at, letter) VALUES (?, ?, ?)";
+    execute(transaction, sql, params![run.as_str(), int(now_ms), to_json(letter)])?;
     Ok(())
 }
 
-fn read_letter(row: &SqliteRow) -> Result<KeptLetter, Error> {
-    let run: &str = row.try_get("run")?;
-    let replay: Option<&str> = row.try_get("replay")?;
+fn read_letter(row: &Row<'_>) -> Result<KeptLetter, Error> {
+    let run: String = row.get("run")?;
+    let replay: Option<String> = row.get("replay")?;
     let replay = match replay {
-        Some(id) => {
-            Some(Replay { run: parse(id, "id", id)?, state: parse_state(id, row.try_get("state")?)? })
-        }
+        Some(id) => Some(Replay {
+            run: parse(&id, "id", &id)?,
+            state: parse_state(&id, &row.get::<_, String>("state")?)?,
+        }),
         None => None,
     };
     Ok(KeptLetter {
-        run: parse(run, "id", run)?,
-        letter: from_json(run, "dead letter", row.try_get("letter")?)?,
+        run: parse(&run, "id", &run)?,
+        letter: from_json(&run, "dead letter", &row.get::<_, String>("letter")?)?,
         replay,
     })
 }

@@ -1,13 +1,12 @@
 //! Messages into a live run, and their receipts.
 
 use cofferdam_core::{Event, EventType, MessageKind, NewEvent, RunId};
+use rusqlite::{Connection, Row, params};
 use serde_json::json;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
 
 use super::append::number_and_insert;
 use super::fence::{require_running, state_of};
-use super::{Sqlite, begin, int, parse, uint};
+use super::{Sqlite, all, execute, int, optional, parse, uint};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
@@ -21,62 +20,57 @@ impl Sqlite {
         content: &str,
         now_ms: u64,
     ) -> Result<MessageId, Error> {
-        let mut writer = self.writer().await;
-        let mut transaction = begin(&mut writer).await?;
-        if state_of(&mut transaction, run).await?.is_final() {
-            return Err(Error::RunEnded { run: run.clone() });
-        }
-        let id = sqlx::query(
-            "INSERT INTO messages (run, kind, content, state, created_at) VALUES (?, ?, ?, 'accepted', ?)",
-        )
-        .bind(run.as_str())
-        .bind(kind.as_str())
-        .bind(content)
-        .bind(int(now_ms))
-        .execute(&mut *transaction)
-        .await?
-        .last_insert_rowid();
-        let data = json!({ "id": id, "kind": kind });
-        let event = NewEvent::new(now_ms, EventType::MessageAccepted, data);
-        number_and_insert(&mut transaction, run, None, &[event]).await?;
-        transaction.commit().await?;
+        let (run, content) = (run.clone(), content.to_owned());
+        let id = self
+            .write(move |transaction| {
+                if state_of(transaction, &run)?.is_final() {
+                    return Err(Error::RunEnded { run });
+                }
+                execute(
+                    transaction,
+                    "INSERT INTO messages (run, kind, content, state, created_at) \
+                     VALUES (?, ?, ?, 'accepted', ?)",
+                    params![run.as_str(), kind.as_str(), content, int(now_ms)],
+                )?;
+                let id = transaction.last_insert_rowid();
+                let data = json!({ "id": id, "kind": kind });
+                let event = NewEvent::new(now_ms, EventType::MessageAccepted, data);
+                number_and_insert(transaction, &run, None, &[event])?;
+                Ok(MessageId(id))
+            })
+            .await?;
         failpoint("store.add_message");
-        Ok(MessageId(id))
+        Ok(id)
     }
 
     pub(crate) async fn pending_messages(&self, lease: &Lease) -> Result<Vec<Message>, Error> {
-        let run = lease.attempt().run.as_str();
-        let mut reader = self.readers().acquire().await?;
-        require_running(&mut reader, lease).await?;
-        let rows = sqlx::query(
-            "SELECT id, kind, content, created_at FROM messages WHERE run = ? AND state = 'accepted' \
-             ORDER BY id",
-        )
-        .bind(run)
-        .fetch_all(&mut *reader)
-        .await?;
-        rows.iter().map(|row| read_message(run, row)).collect()
+        let lease = lease.clone();
+        self.read(move |connection| {
+            let run = lease.attempt().run.as_str();
+            require_running(connection, &lease)?;
+            all(
+                connection,
+                "SELECT id, kind, content, created_at FROM messages WHERE run = ? AND state = 'accepted' \
+                 ORDER BY id",
+                params![run],
+                |row| read_message(run, row),
+            )
+        })
+        .await
     }
 
     pub(crate) async fn messages(&self, run: &RunId) -> Result<Vec<MessageRecord>, Error> {
-        let rows = sqlx::query(
-            "SELECT id, kind, content, created_at, state, reason, settled_at FROM messages WHERE run = ? ORDER BY id",
-        )
-        .bind(run.as_str())
-        .fetch_all(self.readers())
-        .await?;
-        let read = |row: &SqliteRow| {
-            let state = match row.try_get("state")? {
-                "accepted" => ReceiptState::Accepted,
-                "delivered" => ReceiptState::Delivered,
-                _ => ReceiptState::Refused {
-                    reason: row.try_get::<Option<String>, _>("reason")?.unwrap_or_default(),
-                },
-            };
-            let settled_at_ms = row.try_get::<Option<i64>, _>("settled_at")?.map(uint);
-            Ok(MessageRecord { message: read_message(run.as_str(), row)?, state, settled_at_ms })
-        };
-        rows.iter().map(read).collect()
+        let run = run.clone();
+        self.read(move |connection| {
+            all(
+                connection,
+                "SELECT id, kind, content, created_at, state, reason, settled_at FROM messages WHERE run = ? \
+                 ORDER BY id",
+                params![run.as_str()],
+                |row| read_record(run.as_str(), row),
+            )
+        })
+        .await
     }
 
     pub(crate) async fn mark_message(
@@ -86,73 +80,71 @@ impl Sqlite {
         receipt: &Receipt,
         now_ms: u64,
     ) -> Result<Option<Event>, Error> {
-        let attempt = lease.attempt();
-        let mut writer = self.writer().await;
-        let mut transaction = begin(&mut writer).await?;
-        require_running(&mut transaction, lease).await?;
-        if !is_waiting(&mut transaction, &attempt.run, id).await? {
-            return Ok(None);
+        let (lease, receipt) = (lease.clone(), receipt.clone());
+        let stored = self
+            .write(move |transaction| {
+                let attempt = lease.attempt();
+                require_running(transaction, &lease)?;
+                if !is_waiting(transaction, &attempt.run, id)? {
+                    return Ok(None);
+                }
+                let event = settle(transaction, id, &receipt, now_ms)?;
+                let stored = number_and_insert(transaction, &attempt.run, Some(attempt.number), &[event])?;
+                Ok(stored.into_iter().next())
+            })
+            .await?;
+        if stored.is_some() {
+            failpoint("store.mark_message");
         }
-        let event = settle(&mut transaction, id, receipt, now_ms).await?;
-        let stored =
-            number_and_insert(&mut transaction, &attempt.run, Some(attempt.number), &[event]).await?;
-        transaction.commit().await?;
-        failpoint("store.mark_message");
-        Ok(stored.into_iter().next())
+        Ok(stored)
     }
 }
 
-fn read_message(run: &str, row: &SqliteRow) -> Result<Message, Error> {
+fn read_message(run: &str, row: &Row<'_>) -> Result<Message, Error> {
     Ok(Message {
-        id: MessageId(row.try_get("id")?),
-        kind: parse(run, "kind of message", row.try_get("kind")?)?,
-        content: row.try_get("content")?,
-        created_at_ms: uint(row.try_get("created_at")?),
+        id: MessageId(row.get("id")?),
+        kind: parse(run, "kind of message", &row.get::<_, String>("kind")?)?,
+        content: row.get("content")?,
+        created_at_ms: uint(row.get("created_at")?),
     })
 }
 
+fn read_record(run: &str, row: &Row<'_>) -> Result<MessageRecord, Error> {
+    let state = match row.get::<_, String>("state")?.as_str() {
+        "accepted" => ReceiptState::Accepted,
+        "delivered" => ReceiptState::Delivered,
+        _ => ReceiptState::Refused { reason: row.get::<_, Option<String>>("reason")?.unwrap_or_default() },
+    };
+    let settled_at_ms = row.get::<_, Option<i64>>("settled_at")?.map(uint);
+    Ok(MessageRecord { message: read_message(run, row)?, state, settled_at_ms })
+}
+
 /// Refuses what can no longer be delivered, so that every message has its receipt.
-pub(super) async fn refuse_pending(
-    transaction: &mut SqliteConnection,
+pub(super) fn refuse_pending(
+    transaction: &Connection,
     run: &RunId,
     now_ms: u64,
 ) -> Result<Vec<NewEvent>, Error> {
-    let waiting: Vec<i64> =
-        sqlx::query_scalar("SELECT id FROM messages WHERE run = ? AND state = 'accepted' ORDER BY id")
-            .bind(run.as_str())
-            .fetch_all(&mut *transaction)
-            .await?;
+    let sql = "SELECT id FROM messages WHERE run = ? AND state = 'accepted' ORDER BY id";
+    let waiting = all(transaction, sql, params![run.as_str()], |row| Ok(MessageId(row.get(0)?)))?;
     let receipt = Receipt::run_ended();
-    let mut events = Vec::with_capacity(waiting.len());
-    for id in waiting {
-        events.push(settle(transaction, MessageId(id), &receipt, now_ms).await?);
-    }
-    Ok(events)
+    waiting.into_iter().map(|id| settle(transaction, id, &receipt, now_ms)).collect()
 }
 
-async fn is_waiting(transaction: &mut SqliteConnection, run: &RunId, id: MessageId) -> Result<bool, Error> {
-    let waiting: Option<bool> =
-        sqlx::query_scalar("SELECT state = 'accepted' FROM messages WHERE run = ? AND id = ?")
-            .bind(run.as_str())
-            .bind(id.0)
-            .fetch_optional(transaction)
-            .await?;
-    waiting.ok_or_else(|| Error::NoSuchMessage { run: run.clone(), message: id })
+fn is_waiting(transaction: &Connection, run: &RunId, id: MessageId) -> Result<bool, Error> {
+    let sql = "SELECT state = 'accepted' FROM messages WHERE run = ? AND id = ?";
+    optional(transaction, sql, params![run.as_str(), id.0], |row| Ok(row.get(0)?))?
+        .ok_or_else(|| Error::NoSuchMessage { run: run.clone(), message: id })
 }
 
-async fn settle(
-    transaction: &mut SqliteConnection,
+fn settle(
+    transaction: &Connection,
     id: MessageId,
     receipt: &Receipt,
     now_ms: u64,
 ) -> Result<NewEvent, Error> {
     let (state, reason) = receipt.stored();
-    sqlx::query("UPDATE messages SET state = ?, reason = ?, settled_at = ? WHERE id = ?")
-        .bind(state)
-        .bind(reason)
-        .bind(int(now_ms))
-        .bind(id.0)
-        .execute(transaction)
-        .await?;
+    let sql = "UPDATE messages SET state = ?, reason = ?, settled_at = ? WHERE id = ?";
+    execute(transaction, sql, params![state, reason, int(now_ms), id.0])?;
     Ok(receipt.event(id, now_ms))
 }

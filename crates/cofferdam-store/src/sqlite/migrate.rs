@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use sqlx::{Connection, SqliteConnection};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use crate::error::OpenError;
 
@@ -22,49 +22,48 @@ const MIGRATIONS: &[&str] = &[
 const WAL_TRIES: u32 = 200;
 const WAL_PAUSE: Duration = Duration::from_millis(25);
 
-pub(super) async fn to_newest(connection: &mut SqliteConnection) -> Result<(), OpenError> {
+pub(super) fn to_newest(connection: &mut Connection) -> Result<(), OpenError> {
     let known = i64::try_from(MIGRATIONS.len()).expect("there are few migrations");
-    let found = version(connection).await?;
+    let found = version(connection)?;
     match found.cmp(&known) {
         Ordering::Equal => return Ok(()),
         Ordering::Greater => return Err(OpenError::NewerSchema { found, known }),
-        Ordering::Less => use_wal(connection).await?,
+        Ordering::Less => use_wal(connection)?,
     }
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated while this one waited for the lock.
-    let found = version(&mut transaction).await?;
+    let found = version(&transaction)?;
     if found >= known {
         return Ok(());
     }
     for (index, migration) in MIGRATIONS.iter().enumerate() {
         if index as i64 >= found {
-            sqlx::raw_sql(*migration).execute(&mut *transaction).await?;
+            transaction.execute_batch(migration)?;
         }
     }
-    let set_version = sqlx::AssertSqlSafe(format!("PRAGMA user_version = {known}"));
-    sqlx::raw_sql(set_version).execute(&mut *transaction).await?;
-    transaction.commit().await?;
+    transaction.pragma_update(None, "user_version", known)?;
+    transaction.commit()?;
     Ok(())
 }
 
-pub(super) async fn version(connection: &mut SqliteConnection) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar("PRAGMA user_version").fetch_one(connection).await
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-async fn use_wal(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    for _ in 0..WAL_TRIES {
-        match sqlx::query_scalar::<_, String>("PRAGMA journal_mode = WAL").fetch_one(&mut *connection).await {
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let mut tries = 0;
+    loop {
+        let mode =
+            connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0));
+        match mode {
             Ok(mode) if mode == "wal" => return Ok(()),
-            Ok(_) => {}
-            Err(sqlx::Error::Database(error)) if is_busy(error.as_ref()) => {}
+            Ok(_) if tries < WAL_TRIES => {}
+            Err(error) if tries < WAL_TRIES && error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+            }
+            Ok(mode) => return Err(rusqlite::Error::InvalidColumnType(0, mode, rusqlite::types::Type::Text)),
             Err(error) => return Err(error),
         }
-        tokio::time::sleep(WAL_PAUSE).await;
+        tries += 1;
+        std::thread::sleep(WAL_PAUSE);
     }
-    Err(sqlx::Error::Protocol("the database cannot be switched to a write-ahead log".to_owned()))
-}
-
-fn is_busy(error: &dyn sqlx::error::DatabaseError) -> bool {
-    // SQLITE_BUSY, and its extended codes in the upper bits.
-    error.code().and_then(|code| code.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 5)
 }

@@ -2,7 +2,8 @@
 //!
 //! Each process has one connection that writes, behind a lock, and a few that read. Every write is a
 //! `BEGIN IMMEDIATE` transaction, so that it sees what it changes and never fails half way for want of
-//! the write lock.
+//! the write lock. An operation is handed whole to a thread that may wait: SQLite is faster than a way to another
+//! thread and back, so that going there for each statement would cost more than the statements do (0027).
 
 mod adopt;
 mod append;
@@ -28,14 +29,16 @@ mod renew;
 mod retention;
 mod runs;
 mod slots;
+mod statements;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, SqliteConnection, SqlitePool};
-use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{Mutex, OnceCell};
 
+use self::open::{Durability, Readers};
+use self::statements::{all, execute, one, optional};
 use crate::error::Error;
 use crate::stored::{from_json, int, parse, parse_state, to_json, uint};
 
@@ -47,31 +50,44 @@ pub struct Sqlite {
 
 #[derive(Debug)]
 struct Shared {
-    writer: Mutex<SqliteConnection>,
-    writer_options: SqliteConnectOptions,
-    readers: SqlitePool,
+    path: PathBuf,
+    writer: Arc<Mutex<Connection>>,
+    readers: Readers,
     /// Writes that need not survive a power cut; opened when the first such write is made.
-    ledger: OnceCell<Mutex<SqliteConnection>>,
-    ledger_options: SqliteConnectOptions,
+    ledger: OnceCell<Arc<Mutex<Connection>>>,
     /// Where processes of this record listen for wakes.
     wake_folder: PathBuf,
 }
 
-type Transaction<'a> = sqlx::Transaction<'a, sqlx::Sqlite>;
-
 impl Sqlite {
-    async fn writer(&self) -> MutexGuard<'_, SqliteConnection> {
-        let mut writer = self.shared.writer.lock().await;
-        mend(&mut writer, &self.shared.writer_options).await;
-        writer
+    /// One transaction that holds the write lock from its beginning, and is undone if the work fails. It comes to its end
+    /// also if nobody waits for that any more.
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        in_transaction(Arc::clone(&self.shared.writer), work).await
     }
 
-    /// The connection whose commits survive the death of this process, and not a power cut.
-    async fn ledger(&self) -> Result<MutexGuard<'_, SqliteConnection>, Error> {
-        let open = async || self.shared.ledger_options.connect().await.map(Mutex::new);
-        let mut ledger = self.shared.ledger.get_or_try_init(open).await?.lock().await;
-        mend(&mut ledger, &self.shared.ledger_options).await;
-        Ok(ledger)
+    /// The same, with a commit that survives the death of this process and not a power cut.
+    async fn write_ledger<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let ledger = self.shared.ledger.get_or_try_init(async || {
+            let path = self.shared.path.clone();
+            let opened = blocking(move || open::connect(&path, Durability::OfTheProcess)).await?;
+            Ok::<_, Error>(Arc::new(Mutex::new(opened)))
+        });
+        in_transaction(Arc::clone(ledger.await?), work).await
+    }
+
+    /// Reads. Each statement sees what is committed when it begins.
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.shared.readers.read(&self.shared.path, work).await
     }
 
     /// The folder of wake sockets, beside the database.
@@ -80,31 +96,32 @@ impl Sqlite {
     }
 
     pub(crate) async fn ping(&self) -> Result<(), Error> {
-        sqlx::query("SELECT 1").execute(self.readers()).await?;
-        Ok(())
-    }
-
-    fn readers(&self) -> &SqlitePool {
-        &self.shared.readers
+        self.read(|connection| one::<i64>(connection, "SELECT 1", [], |row| Ok(row.get(0)?)).map(drop)).await
     }
 }
 
-/// Replaces a connection that still thinks itself in a transaction. After some errors, such as a full disk, SQLite has
-/// undone the transaction by itself, and the library, which is then refused to undo it, would begin no other.
-async fn mend(connection: &mut SqliteConnection, options: &SqliteConnectOptions) {
-    if !connection.is_in_transaction() {
-        return;
-    }
-    // What a dropped transaction wrote is undone by another thread, which has come so far when it answers.
-    let _ = connection.ping().await;
-    if connection.is_in_transaction()
-        && let Ok(fresh) = options.connect().await
-    {
-        *connection = fresh;
-    }
+async fn in_transaction<T: Send + 'static>(
+    connection: Arc<Mutex<Connection>>,
+    work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    // Waited for here, so that a queue of writers takes no threads.
+    let mut connection = connection.lock_owned().await;
+    blocking(move || {
+        // Dropping it undoes it, unless SQLite has done so itself, as it does when the disk is full.
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    })
+    .await
 }
 
-/// A transaction that holds the write lock from its beginning. Dropping it undoes it.
-async fn begin(writer: &mut SqliteConnection) -> Result<Transaction<'_>, Error> {
-    Ok(writer.begin_with("BEGIN IMMEDIATE").await?)
+/// Does something that may wait, on a thread for that.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime ends, and so does whoever waits here.
+        Err(_) => std::future::pending().await,
+    }
 }

@@ -1,23 +1,24 @@
 //! Opens the database.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{CWD, FileType, Mode};
 use rustix::io::Errno;
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection};
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::{Mutex, OnceCell, Semaphore};
 
-use super::{Shared, Sqlite, migrate};
-use crate::error::OpenError;
+use super::{Shared, Sqlite, blocking, migrate};
+use crate::error::{Error, OpenError};
 use crate::file_system::network_file_system;
 
 /// Longer than any transaction of ours takes, on a machine that is busy with agents.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
 /// A few readers, so that a slow one does not hold up the others.
-const READERS: u32 = 4;
+const READERS: usize = 4;
+/// More than there are statements.
+const STATEMENTS: usize = 256;
 
 impl Sqlite {
     /// Opens the database, making it if it is not there.
@@ -26,46 +27,97 @@ impl Sqlite {
     /// [`OpenError`], among others if it is on a network file system.
     pub async fn open(path: &Path) -> Result<Self, OpenError> {
         prepare_file(path)?;
-        // FULL, since a power cut must not undo what was acknowledged. WAL is a property of the file
-        // and is set by the first migration.
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .busy_timeout(BUSY_TIMEOUT)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .disable_statement_logging();
-        let mut writer = options.connect().await?;
-        migrate::to_newest(&mut writer).await?;
-        let readers = SqlitePoolOptions::new()
-            .max_connections(READERS)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .test_before_acquire(false)
-            .connect_lazy_with(options.clone().pragma("query_only", "ON"));
+        let own = path.to_owned();
+        let writer = blocking(move || {
+            let mut writer = connect(&own, Durability::OfTheMachine)?;
+            migrate::to_newest(&mut writer)?;
+            Ok::<_, OpenError>(writer)
+        });
         Ok(Self {
             shared: Arc::new(Shared {
-                writer: Mutex::new(writer),
-                readers,
-                writer_options: options.clone(),
+                path: path.to_owned(),
+                writer: Arc::new(Mutex::new(writer.await?)),
+                readers: Readers::default(),
                 ledger: OnceCell::new(),
-                ledger_options: options.synchronous(SqliteSynchronous::Normal),
                 wake_folder: path.with_file_name("nodes"),
             }),
         })
     }
 
-    /// Closes the connections if this is the last handle. Dropping the handles does the same in the
-    /// background; nothing that was written depends on it.
+    /// Closes the connections if this is the last handle. Dropping the handles does the same; nothing that was written
+    /// depends on it.
     pub async fn close(self) {
-        if let Some(shared) = Arc::into_inner(self.shared) {
-            shared.readers.close().await;
-            if let Some(ledger) = shared.ledger.into_inner() {
-                let _ = ledger.into_inner().close().await;
-            }
-            // The connection is closed whatever it answers, and all its writes were committed before.
-            let _ = shared.writer.into_inner().close().await;
-        }
+        // The last one to close copies the log into the file, which may take a while.
+        blocking(move || drop(self)).await;
     }
+}
+
+/// What a commit survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// A power cut: what was acknowledged must not be undone by one.
+    OfTheMachine,
+    /// The death of the process.
+    OfTheProcess,
+}
+
+/// A connection. WAL is a property of the file, and is set by the first migration.
+pub(super) fn connect(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
+    // The file is there, and its path is no address.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "foreign_keys", "ON")?;
+    let synchronous = match durability {
+        Durability::OfTheMachine => "FULL",
+        Durability::OfTheProcess => "NORMAL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+/// Connections that read, opened as they are needed.
+#[derive(Debug)]
+pub(super) struct Readers {
+    places: Arc<Semaphore>,
+    idle: Arc<std::sync::Mutex<Vec<Connection>>>,
+}
+
+impl Default for Readers {
+    fn default() -> Self {
+        Self { places: Arc::new(Semaphore::new(READERS)), idle: Arc::default() }
+    }
+}
+
+impl Readers {
+    /// Reads with one of them.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        path: &Path,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let place = Arc::clone(&self.places).acquire_owned().await.expect("it is never closed");
+        let (idle, path) = (Arc::clone(&self.idle), path.to_owned());
+        blocking(move || {
+            let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let connection = match taken {
+                Some(connection) => connection,
+                None => connect_reading(&path)?,
+            };
+            let read = work(&connection);
+            idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            drop(place);
+            read
+        })
+        .await
+    }
+}
+
+fn connect_reading(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = connect(path, Durability::OfTheProcess)?;
+    connection.pragma_update(None, "query_only", "ON")?;
+    Ok(connection)
 }
 
 fn prepare_file(path: &Path) -> Result<(), OpenError> {

@@ -1,11 +1,10 @@
 //! Keeps a lease alive, and finds those that were not.
 
 use cofferdam_core::{AttemptRef, RunState};
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
+use rusqlite::{Row, params};
 
 use super::fence::require_running;
-use super::{Sqlite, begin, int, parse, uint};
+use super::{Sqlite, all, execute, int, parse, uint};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
@@ -17,15 +16,16 @@ const LIVE: &str = "SELECT id, attempts, lease_node, token, lease_expires_at_ms,
 
 impl Sqlite {
     pub(crate) async fn renew(&self, lease: &Lease, now_ms: u64, lease_ms: u64) -> Result<(), Error> {
-        let mut writer = self.writer().await;
-        let mut transaction = begin(&mut writer).await?;
-        require_running(&mut transaction, lease).await?;
-        sqlx::query("UPDATE runs SET lease_expires_at_ms = ? WHERE id = ?")
-            .bind(int(now_ms.saturating_add(lease_ms)))
-            .bind(lease.attempt().run.as_str())
-            .execute(&mut *transaction)
-            .await?;
-        transaction.commit().await?;
+        let lease = lease.clone();
+        self.write(move |transaction| {
+            require_running(transaction, &lease)?;
+            execute(
+                transaction,
+                "UPDATE runs SET lease_expires_at_ms = ? WHERE id = ?",
+                params![int(now_ms.saturating_add(lease_ms)), lease.attempt().run.as_str()],
+            )
+        })
+        .await?;
         failpoint("store.renew");
         Ok(())
     }
@@ -39,43 +39,38 @@ impl Sqlite {
     }
 
     pub(crate) async fn reserved_runs(&self) -> Result<Vec<ReservedRun>, Error> {
-        let rows = sqlx::query(
-            "SELECT id, claimable_by, place FROM runs WHERE state = ? AND claimable_by IS NOT NULL \
-             ORDER BY created_at, id",
-        )
-        .bind(RunState::Queued.as_str())
-        .fetch_all(self.readers())
-        .await?;
-        let read = |row: &SqliteRow| {
-            let run: &str = row.try_get("id")?;
-            let claimable_by = parse(run, "claimable_by", row.try_get("claimable_by")?)?;
-            let place: Option<&str> = row.try_get("place")?;
-            let place = place.map(|place| parse(run, "place", place)).transpose()?;
-            Ok(ReservedRun { run: parse(run, "id", run)?, claimable_by, place })
-        };
-        rows.iter().map(read).collect()
+        let sql = "SELECT id, claimable_by, place FROM runs WHERE state = ? AND claimable_by IS NOT NULL \
+                   ORDER BY created_at, id";
+        self.read(move |connection| {
+            all(connection, sql, params![RunState::Queued.as_str()], |row| {
+                let run: String = row.get("id")?;
+                let claimable_by = parse(&run, "claimable_by", &row.get::<_, String>("claimable_by")?)?;
+                let place: Option<String> = row.get("place")?;
+                let place = place.map(|place| parse(&run, "place", &place)).transpose()?;
+                Ok(ReservedRun { run: parse(&run, "id", &run)?, claimable_by, place })
+            })
+        })
+        .await
     }
 
     async fn live_until(&self, last_ms: i64) -> Result<Vec<LiveRun>, Error> {
-        let rows = sqlx::query(LIVE)
-            .bind(RunState::Running.as_str())
-            .bind(last_ms)
-            .fetch_all(self.readers())
-            .await?;
-        rows.iter().map(read_live).collect()
+        self.read(move |connection| {
+            all(connection, LIVE, params![RunState::Running.as_str(), last_ms], read_live)
+        })
+        .await
     }
 }
 
-fn read_live(row: &SqliteRow) -> Result<LiveRun, Error> {
-    let run: &str = row.try_get("id")?;
-    let claimable_by: Option<&str> = row.try_get("claimable_by")?;
-    let place: Option<&str> = row.try_get("lease_place")?;
+fn read_live(row: &Row<'_>) -> Result<LiveRun, Error> {
+    let run: String = row.get("id")?;
+    let claimable_by: Option<String> = row.get("claimable_by")?;
+    let place: Option<String> = row.get("lease_place")?;
     Ok(LiveRun {
-        attempt: AttemptRef { run: parse(run, "id", run)?, number: row.try_get("attempts")? },
-        node: parse(run, "lease_node", row.try_get("lease_node")?)?,
-        token: uint(row.try_get("token")?),
-        lease_expires_at_ms: uint(row.try_get("lease_expires_at_ms")?),
-        claimable_by: claimable_by.map(|node| parse(run, "claimable_by", node)).transpose()?,
-        place: place.map(|place| parse(run, "lease_place", place)).transpose()?,
+        attempt: AttemptRef { run: parse(&run, "id", &run)?, number: row.get("attempts")? },
+        node: parse(&run, "lease_node", &row.get::<_, String>("lease_node")?)?,
+        token: uint(row.get("token")?),
+        lease_expires_at_ms: uint(row.get("lease_expires_at_ms")?),
+        claimable_by: claimable_by.map(|node| parse(&run, "claimable_by", &node)).transpose()?,
+        place: place.map(|place| parse(&run, "lease_place", &place)).transpose()?,
     })
 }

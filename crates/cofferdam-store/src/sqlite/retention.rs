@@ -1,8 +1,8 @@
 //! Forgets what was kept long enough.
 
-use sqlx::SqliteConnection;
+use rusqlite::{Connection, params};
 
-use super::{Sqlite, begin, int, parse};
+use super::{Sqlite, all, execute, int, parse};
 use crate::artifacts::ArtifactPlace;
 use crate::error::Error;
 use crate::failpoint::failpoint;
@@ -20,48 +20,38 @@ const WITH_ARTIFACTS: &str = "SELECT id FROM runs WHERE finished_at < ?1 \
 
 impl Sqlite {
     pub(crate) async fn expire(&self, retention: &Retention) -> Result<Expired, Error> {
-        let mut writer = self.writer().await;
-        let mut transaction = begin(&mut writer).await?;
-        let mut expired = Expired::default();
-        for run in old(&mut transaction, OLD_RUNS, retention.runs_before_ms).await? {
-            expired.artifacts.extend(forget_artifacts(&mut transaction, &run).await?);
-            // Its attempts, events and messages go with it.
-            sqlx::query("DELETE FROM runs WHERE id = ?").bind(&run).execute(&mut *transaction).await?;
-            expired.runs.push(parse(&run, "id", &run)?);
-        }
-        for run in old(&mut transaction, WITH_EVENTS, retention.events_before_ms).await? {
-            let forgotten =
-                sqlx::query("DELETE FROM events WHERE run = ?1 AND seq > 1 AND type <> 'run.finished'")
-                    .bind(&run)
-                    .execute(&mut *transaction)
-                    .await?;
-            expired.events += forgotten.rows_affected();
-        }
-        for run in old(&mut transaction, WITH_ARTIFACTS, retention.artifacts_before_ms).await? {
-            expired.artifacts.extend(forget_artifacts(&mut transaction, &run).await?);
-        }
-        transaction.commit().await?;
+        let retention = *retention;
+        let expired = self
+            .write(move |transaction| {
+                let mut expired = Expired::default();
+                for run in old(transaction, OLD_RUNS, retention.runs_before_ms)? {
+                    expired.artifacts.extend(forget_artifacts(transaction, &run)?);
+                    // Its attempts, events and messages go with it.
+                    execute(transaction, "DELETE FROM runs WHERE id = ?", params![run])?;
+                    expired.runs.push(parse(&run, "id", &run)?);
+                }
+                for run in old(transaction, WITH_EVENTS, retention.events_before_ms)? {
+                    let sql = "DELETE FROM events WHERE run = ?1 AND seq > 1 AND type <> 'run.finished'";
+                    expired.events += execute(transaction, sql, params![run])? as u64;
+                }
+                for run in old(transaction, WITH_ARTIFACTS, retention.artifacts_before_ms)? {
+                    expired.artifacts.extend(forget_artifacts(transaction, &run)?);
+                }
+                Ok(expired)
+            })
+            .await?;
         failpoint("store.expire");
         Ok(expired)
     }
 }
 
-async fn old(
-    transaction: &mut SqliteConnection,
-    which: &'static str,
-    before_ms: Option<u64>,
-) -> Result<Vec<String>, Error> {
+fn old(transaction: &Connection, which: &'static str, before_ms: Option<u64>) -> Result<Vec<String>, Error> {
     let Some(before_ms) = before_ms else { return Ok(Vec::new()) };
-    Ok(sqlx::query_scalar(which).bind(int(before_ms)).bind(RUNS_PER_ROUND).fetch_all(transaction).await?)
+    all(transaction, which, params![int(before_ms), RUNS_PER_ROUND], |row| Ok(row.get(0)?))
 }
 
-async fn forget_artifacts(
-    transaction: &mut SqliteConnection,
-    run: &str,
-) -> Result<Vec<ArtifactPlace>, Error> {
-    let paths: Vec<Vec<u8>> = sqlx::query_scalar("DELETE FROM artifacts WHERE run = ? RETURNING path")
-        .bind(run)
-        .fetch_all(transaction)
-        .await?;
-    Ok(paths.iter().map(|path| ArtifactPlace::from_bytes(path)).collect())
+fn forget_artifacts(transaction: &Connection, run: &str) -> Result<Vec<ArtifactPlace>, Error> {
+    all(transaction, "DELETE FROM artifacts WHERE run = ? RETURNING path", params![run], |row| {
+        Ok(ArtifactPlace::from_bytes(&row.get::<_, Vec<u8>>(0)?))
+    })
 }

@@ -4,9 +4,9 @@
 //! slot is never given twice, and one whose owner died is free as soon as recovery has told the truth about the run.
 
 use cofferdam_core::RunState;
-use sqlx::SqliteConnection;
+use rusqlite::{Connection, params};
 
-use super::{Sqlite, int};
+use super::{Sqlite, execute, int, one};
 use crate::error::Error;
 use crate::record::Slots;
 use crate::slot_times::{KEEPS_PLACE_MS, RENEW_PLACE_MS};
@@ -17,17 +17,16 @@ const TAKEN: &str = "SELECT count(*) FROM runs WHERE state = ?1 \
 
 impl Sqlite {
     pub(crate) async fn slots_in_use(&self, now_ms: u64) -> Result<u32, Error> {
-        Ok(sqlx::query_scalar(TAKEN)
-            .bind(RunState::Running.as_str())
-            .bind(int(now_ms))
-            .fetch_one(self.readers())
-            .await?)
+        self.read(move |connection| {
+            one(connection, TAKEN, params![RunState::Running.as_str(), int(now_ms)], |row| Ok(row.get(0)?))
+        })
+        .await
     }
 }
 
 /// Whether a queued run has to wait: no slot is free, or older runs wait for those that are. It keeps its place then.
-pub(super) async fn has_to_wait(
-    transaction: &mut SqliteConnection,
+pub(super) fn has_to_wait(
+    transaction: &Connection,
     run: &str,
     slots: Slots,
     now_ms: u64,
@@ -36,36 +35,27 @@ pub(super) async fn has_to_wait(
         Slots::Unlimited => return Ok(false),
         Slots::AtMost(most) => i64::from(most.get()),
     };
-    let taken: i64 = sqlx::query_scalar(TAKEN)
-        .bind(RunState::Running.as_str())
-        .bind(int(now_ms))
-        .fetch_one(&mut *transaction)
-        .await?;
-    if taken + ahead_of(transaction, run, now_ms).await? < most {
+    let taken: i64 =
+        one(transaction, TAKEN, params![RunState::Running.as_str(), int(now_ms)], |row| Ok(row.get(0)?))?;
+    if taken + ahead_of(transaction, run, now_ms)? < most {
         return Ok(false);
     }
-    sqlx::query(
+    execute(
+        transaction,
         "UPDATE runs SET waits_at_ms = ?1 WHERE id = ?2 AND (waits_at_ms IS NULL OR waits_at_ms <= ?3)",
-    )
-    .bind(int(now_ms))
-    .bind(run)
-    .bind(int(now_ms.saturating_sub(RENEW_PLACE_MS)))
-    .execute(transaction)
-    .await?;
+        params![int(now_ms), run, int(now_ms.saturating_sub(RENEW_PLACE_MS))],
+    )?;
     Ok(true)
 }
 
 /// How many runs wait that come before this one.
-async fn ahead_of(transaction: &mut SqliteConnection, run: &str, now_ms: u64) -> Result<i64, Error> {
-    Ok(sqlx::query_scalar(
+fn ahead_of(transaction: &Connection, run: &str, now_ms: u64) -> Result<i64, Error> {
+    one(
+        transaction,
         "SELECT count(*) FROM runs JOIN runs AS own ON own.id = ?1 \
          WHERE runs.state = ?2 AND runs.not_before_ms <= ?3 AND runs.waits_at_ms > ?4 \
          AND (-runs.priority, runs.created_at, runs.id) < (-own.priority, own.created_at, own.id)",
+        params![run, RunState::Queued.as_str(), int(now_ms), int(now_ms) - int(KEEPS_PLACE_MS)],
+        |row| Ok(row.get(0)?),
     )
-    .bind(run)
-    .bind(RunState::Queued.as_str())
-    .bind(int(now_ms))
-    .bind(int(now_ms) - int(KEEPS_PLACE_MS))
-    .fetch_one(transaction)
-    .await?)
 }
