@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::engine::Engine;
-use crate::processes::{kill_9, naming};
+use crate::processes::{descendants_of, kill_9, naming};
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -168,8 +168,9 @@ impl Drop for PrivateEngine {
         self.stop();
         // Nor does every holder of a container end with an engine that was killed while it started it.
         let folder = self.folder.path().display().to_string();
-        for pid in naming(&folder) {
-            kill_9(pid);
+        let held = naming(&folder).into_iter().flat_map(|pid| [vec![pid], descendants_of(pid)].concat());
+        for pid in held.filter_map(|pid| Pid::from_raw(pid.cast_signed())).collect::<Vec<_>>() {
+            let _ = kill_process(pid, Signal::KILL);
         }
         // An engine mounts its own folder over itself, and leaves that behind: then the folder could not be removed.
         let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();

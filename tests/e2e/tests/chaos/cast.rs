@@ -137,7 +137,11 @@ impl Cast {
             service.stop();
         }
         for member in &self.members {
-            assert_eq!(leftovers(&member.state), Vec::<String>::new(), "left by {}", member.name);
+            let mut left = leftovers(&member.state);
+            // An engine that was killed while it started a container leaves a helper of its own that waits for ever. It
+            // is not ours to end, and never became an agent.
+            left.retain(|found| !found.ends_with(": runc init "));
+            assert_eq!(left, Vec::<String>::new(), "left by {}", member.name);
         }
         assert_eq!(self.left_in_engine(), "");
     }
