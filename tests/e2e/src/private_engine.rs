@@ -8,15 +8,19 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::engine::Engine;
-use crate::processes::{descendants_of, kill_9, naming};
+use crate::processes::{descendants_of, is_called, kill_9, naming};
 
 const SOON: Duration = Duration::from_secs(60);
+/// What a container is before it is one.
+const STARTING: &str = "runc init ";
 
 /// A dockerd of one test, with the small image.
 #[derive(Debug)]
 pub struct PrivateEngine {
     // Before the folder, in which it works.
     daemon: Option<Child>,
+    /// What was starting containers when it was killed.
+    starting: Vec<u32>,
     before: Vec<String>,
     folder: TempDir,
 }
@@ -43,7 +47,7 @@ impl PrivateEngine {
         }
         let folder = tempfile::Builder::new().prefix("cofferdam-engine-").tempdir().expect("a temp folder");
         let before = before.iter().map(|&word| word.to_owned()).collect();
-        let mut own = Self { daemon: None, before, folder };
+        let mut own = Self { daemon: None, starting: Vec::new(), before, folder };
         own.start_again();
         let image = own.path("image.tar");
         let image_path = image.to_str().expect("a plain path");
@@ -142,7 +146,14 @@ impl PrivateEngine {
         if let Some(mut daemon) = self.daemon.take() {
             kill_9(daemon.id());
             let _ = daemon.wait();
+            self.starting.extend(self.holders().into_iter().filter(|pid| is_called(*pid, STARTING)));
         }
+    }
+
+    /// Its processes that hold containers, and the containers' own.
+    fn holders(&self) -> Vec<u32> {
+        let folder = self.folder.path().display().to_string();
+        naming(&folder).into_iter().flat_map(|pid| [vec![pid], descendants_of(pid)].concat()).collect()
     }
 
     /// Asks it to end, which ends its containers.
@@ -166,12 +177,14 @@ impl Drop for PrivateEngine {
         // What a killed engine has left (containerd, the containers' mounts) its next start finds and can end.
         self.revive();
         self.stop();
-        // Nor does every holder of a container end with an engine that was killed while it started it.
-        let folder = self.folder.path().display().to_string();
-        let held = naming(&folder).into_iter().flat_map(|pid| [vec![pid], descendants_of(pid)].concat());
-        for pid in held.filter_map(|pid| Pid::from_raw(pid.cast_signed())).collect::<Vec<_>>() {
-            let _ = kill_process(pid, Signal::KILL);
+        // Nor does everything end that it was starting when it was killed.
+        let starting = self.starting.iter().copied().filter(|pid| is_called(*pid, STARTING));
+        for pid in self.holders().into_iter().chain(starting) {
+            if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
         }
+        let folder = self.folder.path().display().to_string();
         // An engine mounts its own folder over itself, and leaves that behind: then the folder could not be removed.
         let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let mounted = table.lines().filter_map(|line| line.split(' ').nth(4));

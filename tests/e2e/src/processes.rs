@@ -27,6 +27,11 @@ pub(crate) fn naming(text: &str) -> Vec<u32> {
     pids().filter(|pid| !is_zombie(*pid) && command_line(*pid).contains(text)).collect()
 }
 
+/// Whether a process has this command line.
+pub(crate) fn is_called(pid: u32, command: &str) -> bool {
+    command_line(pid) == command
+}
+
 /// The children of a process.
 #[must_use]
 pub fn children_of(parent: u32) -> Vec<u32> {
