@@ -254,8 +254,14 @@ pub fn is_alive(home: &Home, id: &NodeId) -> bool {
 
 /// Removes the locks and the sockets of nodes that are dead.
 pub(crate) fn forget_dead(home: &Home) -> io::Result<()> {
+    // A socket that nobody has is removed by whoever wakes it. One without a lock may be that of a reader: not every
+    // process that wants to be woken is a node.
+    cofferdam_store::wake_all(&home.nodes())?;
     for entry in fs::read_dir(home.nodes())? {
         let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "sock") {
+            continue;
+        }
         let id = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
         if let Some(id) = id {
             forget(home, &id, &path)?;
