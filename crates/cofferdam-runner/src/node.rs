@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cofferdam_broker::GitCredential;
 use cofferdam_core::{HostPort, Login, Mode, NodeId, PlaceId, Provider, Redactor, Vendor};
 use cofferdam_sandbox::{Attachment, Backend};
-use cofferdam_store::{ArtifactStore, ClaimRules, Owner, Store, Wakes};
+use cofferdam_store::{ArtifactStore, ClaimRules, Listens, Owner, Store, Wakes, wake_all};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
 
@@ -129,7 +129,7 @@ impl Node {
     pub fn register(options: NodeOptions) -> io::Result<Self> {
         let lock = lock(&lock_path(&options.home, &options.id))?;
         let place = options.home.place(now_ms())?;
-        let wakes = options.store.wakes(&options.id);
+        let wakes = options.store.wakes(&options.id, Listens::Worker);
         Ok(Self {
             id: options.id,
             place,
@@ -256,10 +256,10 @@ pub fn is_alive(home: &Home, id: &NodeId) -> bool {
 pub(crate) fn forget_dead(home: &Home) -> io::Result<()> {
     // A socket that nobody has is removed by whoever wakes it. One without a lock may be that of a reader: not every
     // process that wants to be woken is a node.
-    cofferdam_store::wake_all(&home.nodes())?;
+    wake_all(&home.nodes())?;
     for entry in fs::read_dir(home.nodes())? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "sock") {
+        if path.extension().is_some_and(|extension| extension == "sock" || extension == "reader") {
             continue;
         }
         let id = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());

@@ -52,4 +52,4 @@ pub use record::{
 };
 pub use sqlite::Sqlite;
 pub use store::Store;
-pub use wake::{WakeListener, Wakes, wake_all};
+pub use wake::{Listens, WakeListener, Wakes, wake_all};

@@ -1,6 +1,8 @@
 //! Wakes, and those between the processes of one machine: an empty datagram to every socket in a folder.
 //!
-//! A wake is a hint and never the data. Whoever is woken reads the store; whoever missed the wake polls.
+//! A wake is a hint and never the data. Whoever is woken reads the store; whoever missed the wake polls. There are two
+//! kinds: that there may be something to do is for everybody, and that a run has new events is for readers only. A node
+//! with many runs would otherwise look at each of them whenever one of them says a line.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,6 +17,25 @@ use tokio::net::UnixDatagram;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+/// Who listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listens {
+    /// Somebody who works: hears when there may be something to do.
+    Worker,
+    /// Somebody who shows what happens: hears everything.
+    Reader,
+}
+
+impl Listens {
+    /// How a socket's name ends.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Worker => ".sock",
+            Self::Reader => ".reader",
+        }
+    }
+}
+
 /// Counts the wakes that have come. Whoever waits watches the count.
 #[derive(Debug)]
 pub struct Wakes {
@@ -27,18 +48,38 @@ pub struct Wakes {
 #[derive(Debug)]
 pub(crate) struct WakeSource {
     /// Kept so that the count never closes where nobody listens.
-    sender: Arc<watch::Sender<u64>>,
+    counts: Arc<Counts>,
     listening: Option<JoinHandle<()>>,
+}
+
+/// How many wakes came for whom.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    workers: watch::Sender<u64>,
+    readers: watch::Sender<u64>,
+}
+
+impl Counts {
+    /// There may be something to do.
+    pub(crate) fn wake(&self) {
+        self.workers.send_modify(|count| *count += 1);
+        self.wake_readers();
+    }
+
+    /// A run has new events.
+    pub(crate) fn wake_readers(&self) {
+        self.readers.send_modify(|count| *count += 1);
+    }
 }
 
 impl WakeSource {
     /// Counts what this task tells; nothing, without one. Must be called within a tokio runtime.
     pub(crate) fn of<Task: Future<Output = ()> + Send + 'static>(
-        listen: Option<impl FnOnce(Arc<watch::Sender<u64>>) -> Task>,
+        listen: Option<impl FnOnce(Arc<Counts>) -> Task>,
     ) -> Self {
-        let sender = Arc::new(watch::Sender::new(0));
-        let listening = listen.map(|listen| tokio::spawn(listen(Arc::clone(&sender))));
-        Self { sender, listening }
+        let counts = Arc::new(Counts::default());
+        let listening = listen.map(|listen| tokio::spawn(listen(Arc::clone(&counts))));
+        Self { counts, listening }
     }
 }
 
@@ -51,20 +92,24 @@ impl Drop for WakeSource {
 }
 
 impl Wakes {
-    pub(crate) fn of_folder(folder: &Path, name: &NodeId) -> Self {
+    pub(crate) fn of_folder(folder: &Path, name: &NodeId, listens: Listens) -> Self {
         let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        let listen = WakeListener::register(folder, name).ok().map(|listener| {
-            async move |sender: Arc<watch::Sender<u64>>| {
+        let listen = WakeListener::register(folder, name, listens).ok().map(|listener| {
+            async move |counts: Arc<Counts>| {
                 while listener.wait().await.is_ok() {
-                    sender.send_modify(|count| *count += 1);
+                    counts.wake();
                 }
             }
         });
-        Self::from_source(Arc::new(WakeSource::of(listen)))
+        Self::from_source(Arc::new(WakeSource::of(listen)), listens)
     }
 
-    pub(crate) fn from_source(source: Arc<WakeSource>) -> Self {
-        Self { count: source.sender.subscribe(), _source: source }
+    pub(crate) fn from_source(source: Arc<WakeSource>, listens: Listens) -> Self {
+        let count = match listens {
+            Listens::Worker => source.counts.workers.subscribe(),
+            Listens::Reader => source.counts.readers.subscribe(),
+        };
+        Self { count, _source: source }
     }
 
     /// The count. It never closes as long as this is kept.
@@ -83,13 +128,13 @@ pub struct WakeListener {
 }
 
 impl WakeListener {
-    /// Makes the socket `<folder>/<node>.sock`. Must be called within a tokio runtime.
+    /// Makes the socket `<folder>/<node>.sock`, or `.reader`. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// If the folder cannot be opened or the socket not be made.
-    pub fn register(folder: &Path, node: &NodeId) -> io::Result<Self> {
+    pub fn register(folder: &Path, node: &NodeId, listens: Listens) -> io::Result<Self> {
         let folder = open_folder(folder)?;
-        let name = format!("{node}.sock");
+        let name = format!("{node}{}", listens.suffix());
         // Bound under another name first: between the making of the file and the end of the bind a
         // sender would find it dead and remove it, and others could open it before its mode is set.
         let unready = within(&folder, format!("{node}.binding"));
@@ -123,12 +168,21 @@ impl Drop for WakeListener {
 /// # Errors
 /// If the folder cannot be read. A socket that cannot take the wake is no error.
 pub fn wake_all(folder: &Path) -> io::Result<()> {
+    wake_those(folder, &[Listens::Worker, Listens::Reader])
+}
+
+/// The same for readers alone.
+pub(crate) fn wake_readers(folder: &Path) -> io::Result<()> {
+    wake_those(folder, &[Listens::Reader])
+}
+
+fn wake_those(folder: &Path, those: &[Listens]) -> io::Result<()> {
     let opened = open_folder(folder)?;
     let sender = std::os::unix::net::UnixDatagram::unbound()?;
     sender.set_nonblocking(true)?;
     for entry in std::fs::read_dir(folder)? {
         let name = entry?.file_name();
-        if !name.as_bytes().ends_with(b".sock") {
+        if !those.iter().any(|listens| name.as_bytes().ends_with(listens.suffix().as_bytes())) {
             continue;
         }
         let path = within(&opened, &name);

@@ -13,8 +13,8 @@ async fn is_woken(listener: &WakeListener) -> bool {
 #[tokio::test]
 async fn a_wake_reaches_every_listener_of_the_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let first = WakeListener::register(folder.path(), &node(1)).unwrap();
-    let second = WakeListener::register(folder.path(), &node(2)).unwrap();
+    let first = WakeListener::register(folder.path(), &node(1), Listens::Worker).unwrap();
+    let second = WakeListener::register(folder.path(), &node(2), Listens::Worker).unwrap();
     wake_all(folder.path()).unwrap();
     assert!(is_woken(&first).await && is_woken(&second).await);
 }
@@ -22,7 +22,7 @@ async fn a_wake_reaches_every_listener_of_the_folder() {
 #[tokio::test]
 async fn a_wake_never_waits_for_a_listener_that_does_not_listen() {
     let folder = tempfile::tempdir().unwrap();
-    let deaf = WakeListener::register(folder.path(), &node(1)).unwrap();
+    let deaf = WakeListener::register(folder.path(), &node(1), Listens::Worker).unwrap();
     for _ in 0..10_000 {
         wake_all(folder.path()).unwrap();
     }
@@ -34,7 +34,7 @@ async fn a_folder_with_a_path_longer_than_a_socket_address_works() {
     let folder = tempfile::tempdir().unwrap();
     let deep = folder.path().join("x".repeat(200));
     std::fs::create_dir(&deep).unwrap();
-    let listener = WakeListener::register(&deep, &node(1)).unwrap();
+    let listener = WakeListener::register(&deep, &node(1), Listens::Worker).unwrap();
     wake_all(&deep).unwrap();
     assert!(is_woken(&listener).await);
 }
@@ -42,11 +42,23 @@ async fn a_folder_with_a_path_longer_than_a_socket_address_works() {
 #[tokio::test]
 async fn a_socket_is_closed_to_others_and_goes_with_its_listener() {
     let folder = tempfile::tempdir().unwrap();
-    let listener = WakeListener::register(folder.path(), &node(1)).unwrap();
+    let listener = WakeListener::register(folder.path(), &node(1), Listens::Worker).unwrap();
     let path = folder.path().join(format!("{}.sock", node(1)));
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     drop(listener);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn what_is_for_readers_wakes_no_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    let worker = WakeListener::register(folder.path(), &node(1), Listens::Worker).unwrap();
+    let reader = WakeListener::register(folder.path(), &node(1), Listens::Reader).unwrap();
+    wake_readers(folder.path()).unwrap();
+    assert!(is_woken(&reader).await);
+    assert!(worker.socket.try_recv(&mut [0; 1]).is_err(), "nothing has come");
+    wake_all(folder.path()).unwrap();
+    assert!(is_woken(&reader).await && is_woken(&worker).await);
 }
 
 #[test]

@@ -98,7 +98,7 @@ async fn a_database_that_is_away_is_said_so_and_found_again() {
     let Some(mut server) = Server::start() else { return };
     let store = Store::open_postgres(&PostgresOptions::at(server.url())).await.expect("it opens");
     let hasty = store.with_patience(Duration::ZERO);
-    let wakes = store.wakes(&node(1));
+    let wakes = store.wakes(&node(1), cofferdam_store::Listens::Worker);
     store.enqueue(&request(1), None, 1_000).await.expect("accepted");
     server.kill();
     let failed = hasty.run(&request(1).id).await.expect_err("it is away");

@@ -60,9 +60,13 @@ impl BrokerAccess {
             }
             Self::Apart(process) => {
                 process.ensure().await;
+                store.wake();
                 answers(&granted.folder).await
             }
-            Self::Beside => answers(&granted.folder).await,
+            Self::Beside => {
+                store.wake();
+                answers(&granted.folder).await
+            }
         }
     }
 
@@ -83,9 +87,13 @@ impl BrokerAccess {
             }
             Self::Apart(process) => {
                 process.ensure().await;
+                store.wake();
                 answers(&publishing.grant.folder).await
             }
-            Self::Beside => answers(&publishing.grant.folder).await,
+            Self::Beside => {
+                store.wake();
+                answers(&publishing.grant.folder).await
+            }
         }
     }
 

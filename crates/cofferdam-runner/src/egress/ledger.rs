@@ -62,7 +62,7 @@ impl StoreLedger {
             // Nobody may be watching.
             let _ = self.told.send((attempt.clone(), event));
         }
-        self.store.wake();
+        self.store.wake_readers();
     }
 }
 
@@ -107,6 +107,8 @@ impl Ledger for StoreLedger {
     async fn budget_exceeded(&self, attempt: &AttemptRef, which: &str) -> Result<(), LedgerError> {
         let stored = self.store.exceed_budget(attempt, which, now_ms()).await.map_err(failed)?;
         self.tell(attempt, stored);
+        // Whoever supervises the attempt ends it.
+        self.store.wake();
         Ok(())
     }
 }

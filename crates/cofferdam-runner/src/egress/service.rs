@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cofferdam_broker::{Broker, OpenError};
 use cofferdam_core::{AllowRule, AttemptRef, EventType, NewEvent, NodeId, SandboxId, gateway, with_causes};
-use cofferdam_store::Store;
+use cofferdam_store::{Listens, Store};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -126,7 +126,7 @@ impl BrokerService {
     /// # Errors
     /// [`ServiceError`] if it cannot go on. Whoever started it starts it again.
     pub async fn run(self, mut stop: watch::Receiver<bool>) -> Result<Retired, ServiceError> {
-        let wakes = self.store.wakes(&self.own);
+        let wakes = self.store.wakes(&self.own, Listens::Worker);
         let mut woken = wakes.count();
         let mut served: BTreeMap<SandboxId, Served> = BTreeMap::new();
         let mut idle_since = None;

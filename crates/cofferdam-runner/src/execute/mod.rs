@@ -244,6 +244,8 @@ async fn finish(attempt: &mut Attempt<'_>, outcome: Outcome, mut left: Left) -> 
         }
     };
     attempt.tell(recorded.events);
+    // A slot is free, and a lane, a conversation or a folder may be.
+    store.wake();
     Ok(After { state: recorded.state, outcome, not_before_ms })
 }
 
@@ -334,7 +336,7 @@ impl Attempt<'_> {
             (self.watch)(Progress::Event(event));
         }
         // A hint for readers in other processes; whoever misses it polls.
-        self.node.store.wake();
+        self.node.store.wake_readers();
     }
 
     /// Events after those that wait, without secrets.

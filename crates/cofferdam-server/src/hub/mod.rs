@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cofferdam_api::RunEnd;
 use cofferdam_core::{NodeId, RunId};
-use cofferdam_store::Store;
+use cofferdam_store::{Listens, Store};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
@@ -69,7 +69,7 @@ impl Standing {
 impl Hub {
     /// Must be called within a tokio runtime.
     pub(crate) fn start(store: Store, node: &NodeId) -> Self {
-        let wakes = store.wakes(node);
+        let wakes = store.wakes(node, Listens::Reader);
         let watched = Arc::new(Watched { store, runs: Mutex::default(), added: Notify::new() });
         let pump = tokio::spawn(pump::run(Arc::clone(&watched), wakes));
         Self { watched, pump }

@@ -1,13 +1,13 @@
 //! Wakes between the nodes of one database: NOTIFY and LISTEN. A wake is a hint and never the data.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cofferdam_core::StoreUrl;
 use sqlx::PgPool;
 use sqlx::postgres::{PgListener, PgPoolOptions};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -15,11 +15,14 @@ use super::Postgres;
 use super::open::connect_to;
 use crate::error::OpenError;
 use crate::options::{Pooler, PostgresOptions};
-use crate::wake::{WakeSource, Wakes};
+use crate::wake::{Counts, Listens, WakeSource, Wakes};
 
 const CHANNEL: &str = "cofferdam_wake";
-/// A simple query, which needs no transaction around it behind a pooler.
+/// For readers alone.
+const READERS_CHANNEL: &str = "cofferdam_read";
+/// Simple queries, which need no transaction around them behind a pooler.
 const NOTIFY: &str = "NOTIFY cofferdam_wake";
+const NOTIFY_READERS: &str = "NOTIFY cofferdam_read";
 /// Each NOTIFY takes a lock of the whole server when it commits; so many wakes become one.
 const BETWEEN_WAKES: Duration = Duration::from_millis(10);
 /// A listener that has heard nothing for so long asks whether the server is still there.
@@ -30,12 +33,16 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 impl Postgres {
     pub(crate) fn wake(&self) {
-        self.shared.waker.wake();
+        self.shared.waker.wake(Due::All);
+    }
+
+    pub(crate) fn wake_readers(&self) {
+        self.shared.waker.wake(Due::Readers);
     }
 
     /// All listeners of this process share one connection.
-    pub(crate) fn wakes(&self) -> Wakes {
-        Wakes::from_source(self.shared.listener.source())
+    pub(crate) fn wakes(&self, listens: Listens) -> Wakes {
+        Wakes::from_source(self.shared.listener.source(), listens)
     }
 }
 
@@ -48,8 +55,31 @@ pub(super) struct Waker {
 
 #[derive(Debug, Default)]
 struct Signal {
-    due: AtomicBool,
+    due: AtomicU8,
     notify: Notify,
+}
+
+/// Whom a wake is for. What is for all is for readers too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Nobody,
+    Readers,
+    All,
+}
+
+impl Signal {
+    fn ask_for(&self, due: Due) {
+        self.due.fetch_max(due as u8, Ordering::AcqRel);
+        self.notify.notify_one();
+    }
+
+    fn take(&self) -> Due {
+        match self.due.swap(Due::Nobody as u8, Ordering::AcqRel) {
+            0 => Due::Nobody,
+            1 => Due::Readers,
+            _ => Due::All,
+        }
+    }
 }
 
 impl Waker {
@@ -59,25 +89,20 @@ impl Waker {
         let sending = tokio::spawn(async move {
             loop {
                 heard.notify.notified().await;
-                if heard.due.swap(false, Ordering::AcqRel) {
-                    send(&pool).await;
-                }
+                send(&pool, heard.take()).await;
                 tokio::time::sleep(BETWEEN_WAKES).await;
             }
         });
         Self { signal, sending }
     }
 
-    fn wake(&self) {
-        self.signal.due.store(true, Ordering::Release);
-        self.signal.notify.notify_one();
+    fn wake(&self, due: Due) {
+        self.signal.ask_for(due);
     }
 
     /// Sends what has not been sent, before the process ends.
     pub(super) async fn flush(&self, pool: &PgPool) {
-        if self.signal.due.swap(false, Ordering::AcqRel) {
-            send(pool).await;
-        }
+        send(pool, self.signal.take()).await;
     }
 }
 
@@ -88,8 +113,13 @@ impl Drop for Waker {
 }
 
 /// A wake that cannot be sent is left to polling.
-async fn send(pool: &PgPool) {
-    let _ = timeout(ANSWER, sqlx::raw_sql(NOTIFY).execute(pool)).await;
+async fn send(pool: &PgPool, due: Due) {
+    let notify = match due {
+        Due::Nobody => return,
+        Due::Readers => NOTIFY_READERS,
+        Due::All => NOTIFY,
+    };
+    let _ = timeout(ANSWER, sqlx::raw_sql(notify).execute(pool)).await;
 }
 
 /// Hears wakes, from the first time that somebody asks.
@@ -119,14 +149,14 @@ impl Listener {
         let start = || {
             let url = self.url.clone();
             Arc::new(WakeSource::of(
-                url.map(|url| async move |sender: Arc<watch::Sender<u64>>| listen(&url, &sender).await),
+                url.map(|url| async move |counts: Arc<Counts>| listen(&url, &counts).await),
             ))
         };
         Arc::clone(self.source.get_or_init(start))
     }
 }
 
-async fn listen(url: &StoreUrl, sender: &watch::Sender<u64>) {
+async fn listen(url: &StoreUrl, counts: &Counts) {
     let Ok(connect) = connect_to(url) else { return };
     let pool = PgPoolOptions::new()
         .max_connections(1)
@@ -139,7 +169,7 @@ async fn listen(url: &StoreUrl, sender: &watch::Sender<u64>) {
     loop {
         if let Ok(listener) = start(&pool).await {
             pause = FIRST_PAUSE;
-            hear(listener, sender).await;
+            hear(listener, counts).await;
         }
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
@@ -149,23 +179,22 @@ async fn listen(url: &StoreUrl, sender: &watch::Sender<u64>) {
 async fn start(pool: &PgPool) -> Result<PgListener, sqlx::Error> {
     let mut listener = PgListener::connect_with(pool).await?;
     listener.eager_reconnect(false);
-    listener.listen(CHANNEL).await?;
+    listener.listen_all([CHANNEL, READERS_CHANNEL]).await?;
     Ok(listener)
 }
 
 /// Counts wakes until the connection is lost. What came before it was there is unknown, so that its beginning counts too.
-async fn hear(mut listener: PgListener, sender: &watch::Sender<u64>) {
+async fn hear(mut listener: PgListener, counts: &Counts) {
+    counts.wake();
     loop {
-        sender.send_modify(|count| *count += 1);
-        loop {
-            match timeout(SILENCE, listener.try_recv()).await {
-                Ok(Ok(Some(_))) => break,
-                Ok(Ok(None) | Err(_)) => return,
-                Err(_) => match timeout(ANSWER, sqlx::raw_sql("SELECT 1").execute(&mut listener)).await {
-                    Ok(Ok(_)) => {}
-                    Ok(Err(_)) | Err(_) => return,
-                },
-            }
+        match timeout(SILENCE, listener.try_recv()).await {
+            Ok(Ok(Some(wake))) if wake.channel() == READERS_CHANNEL => counts.wake_readers(),
+            Ok(Ok(Some(_))) => counts.wake(),
+            Ok(Ok(None) | Err(_)) => return,
+            Err(_) => match timeout(ANSWER, sqlx::raw_sql("SELECT 1").execute(&mut listener)).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) | Err(_) => return,
+            },
         }
     }
 }

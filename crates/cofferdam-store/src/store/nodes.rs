@@ -5,11 +5,11 @@ use cofferdam_core::NodeId;
 use super::Store;
 use crate::error::Error;
 use crate::node_record::NodeRecord;
-use crate::wake::{Wakes, wake_all};
+use crate::wake::{Listens, Wakes, wake_all, wake_readers};
 
 impl Store {
-    /// Tells everybody who waits that something has changed. A hint, never the data: it never waits, and whoever misses
-    /// it polls.
+    /// Tells everybody who waits that there may be something to do. A hint, never the data: it never waits, and whoever
+    /// misses it polls.
     pub fn wake(&self) {
         match self {
             Self::Sqlite(store) => drop(wake_all(store.wake_folder())),
@@ -17,13 +17,21 @@ impl Store {
         }
     }
 
+    /// Tells readers that a run has new events: nothing that anybody has to act on.
+    pub fn wake_readers(&self) {
+        match self {
+            Self::Sqlite(store) => drop(wake_readers(store.wake_folder())),
+            Self::Postgres(store) => store.wake_readers(),
+        }
+    }
+
     /// Listens for wakes under a name that nobody else has, until the returned value is dropped. Must be called within a
     /// tokio runtime. Where no wake can come, the count never changes.
     #[must_use]
-    pub fn wakes(&self, name: &NodeId) -> Wakes {
+    pub fn wakes(&self, name: &NodeId, listens: Listens) -> Wakes {
         match self {
-            Self::Sqlite(store) => Wakes::of_folder(store.wake_folder(), name),
-            Self::Postgres(store) => store.wakes(),
+            Self::Sqlite(store) => Wakes::of_folder(store.wake_folder(), name, listens),
+            Self::Postgres(store) => store.wakes(listens),
         }
     }
 

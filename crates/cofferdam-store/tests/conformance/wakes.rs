@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cofferdam_store::Wakes;
+use cofferdam_store::{Listens, Wakes};
 
 use crate::fixture::node;
 use crate::on_every_store;
@@ -16,7 +16,7 @@ async fn is_woken(wakes: &Wakes, after: u64) -> bool {
 on_every_store! {
     async fn a_wake_reaches_everybody_who_listens(fixture: Fixture) {
         let stores = [fixture.open().await, fixture.open().await];
-        let wakes = [stores[0].wakes(&node(1)), stores[1].wakes(&node(2)), stores[1].wakes(&node(3))];
+        let wakes = [stores[0].wakes(&node(1), Listens::Worker), stores[1].wakes(&node(2), Listens::Worker), stores[1].wakes(&node(3), Listens::Worker)];
         // A listener may count its own beginning as a wake; each further one is somebody's.
         for _ in 0..3 {
             let before: Vec<u64> = wakes.iter().map(|wakes| *wakes.count().borrow()).collect();
@@ -27,9 +27,21 @@ on_every_store! {
         }
     }
 
+    async fn new_events_wake_readers_and_nobody_who_works(fixture: Fixture) {
+        let store = fixture.open().await;
+        let worker = store.wakes(&node(1), Listens::Worker);
+        let reader = store.wakes(&node(2), Listens::Reader);
+        store.wake();
+        assert!(is_woken(&worker, 0).await && is_woken(&reader, 0).await);
+        let (works, reads) = (*worker.count().borrow(), *reader.count().borrow());
+        store.wake_readers();
+        assert!(is_woken(&reader, reads).await);
+        assert_eq!(*worker.count().borrow(), works);
+    }
+
     async fn many_wakes_make_nobody_wait(fixture: Fixture) {
         let store = fixture.open().await;
-        let wakes = store.wakes(&node(1));
+        let wakes = store.wakes(&node(1), Listens::Worker);
         for _ in 0..10_000 {
             store.wake();
         }
