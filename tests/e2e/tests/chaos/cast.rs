@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cofferdam_core::RunId;
-use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Engine, Fixture, Marks, PrivateEngine, Service, leftovers};
 use cofferdam_runner::Home;
 use cofferdam_scripted_model::{Answer, Script, ScriptedModel};
@@ -132,7 +131,11 @@ impl Cast {
 
     /// Waits until the nodes have tidied up, stops them, and looks for what they have left.
     pub(crate) fn end(mut self) {
-        wait_until(TIDY_WITHIN, "the engine is as it was", || self.left_in_engine().is_empty());
+        let started = Instant::now();
+        while !self.left_in_engine().is_empty() && started.elapsed() < TIDY_WITHIN {
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        assert_eq!(self.left_in_engine(), "", "left in the engine");
         for service in self.members.iter_mut().filter_map(|member| member.service.take()) {
             service.stop();
         }
