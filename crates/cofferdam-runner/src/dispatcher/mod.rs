@@ -155,7 +155,7 @@ impl Dispatcher {
             if self.contact.is_due(now_ms()) {
                 self.work(stop).await;
             }
-            if stop == Stop::Now || (stop == Stop::Drain && self.executing.is_empty()) {
+            if stop == Stop::Now || (stop == Stop::Drain && self.is_idle()) {
                 break;
             }
             match self.wait(&mut waits, stop).await {
@@ -178,6 +178,11 @@ impl Dispatcher {
         // Whoever asks the record must not wait for us; it is only a courtesy to readers.
         let farewell = self.store.remove_node(&self.node.id);
         let _ = timeout(FAREWELL_WITHIN, farewell).await;
+    }
+
+    /// A trial or a look for leftovers that was cut off would leave something itself.
+    fn is_idle(&self) -> bool {
+        self.executing.is_empty() && self.trials.is_empty() && self.cleaning.is_empty()
     }
 
     async fn wait(&mut self, waits: &mut Waits, stop: Stop) -> Input {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cofferdam_core::RunId;
+use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Engine, Fixture, Marks, PrivateEngine, Service, leftovers};
 use cofferdam_runner::Home;
 use cofferdam_scripted_model::{Answer, Script, ScriptedModel};
@@ -131,11 +132,9 @@ impl Cast {
 
     /// Waits until the nodes have tidied up, stops them, and looks for what they have left.
     pub(crate) fn end(mut self) {
-        let started = Instant::now();
-        while !self.left_in_engine().is_empty() && started.elapsed() < TIDY_WITHIN {
-            std::thread::sleep(Duration::from_millis(500));
-        }
-        assert_eq!(self.left_in_engine(), "", "left in the engine");
+        // Nodes go on trying which modes they can use, so that there may be a container that is none of a run.
+        let of_runs = || self.in_engine(&["ps", "--all", "--filter", "label=dev.cofferdam.sandbox"]);
+        wait_until(TIDY_WITHIN, "no container of a run is left", || of_runs().is_empty());
         for service in self.members.iter_mut().filter_map(|member| member.service.take()) {
             service.stop();
         }
@@ -150,20 +149,18 @@ impl Cast {
     }
 
     fn left_in_engine(&self) -> String {
+        [&["ps", "--all"][..], &["volume", "ls"], &["network", "ls", "--filter", "type=custom"]]
+            .into_iter()
+            .map(|what| self.in_engine(what))
+            .collect()
+    }
+
+    /// What the engine lists.
+    fn in_engine(&self, what: &[&str]) -> String {
         let Some(engine) = &self.engine else { return String::new() };
-        let listed = |what: &[&str]| {
-            let listed = engine.docker(what).output().expect("docker runs");
-            assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
-            String::from_utf8_lossy(&listed.stdout).into_owned()
-        };
-        [
-            &["ps", "--all", "--format", "{{.ID}} {{.Status}} {{.CreatedAt}} {{.Labels}}"][..],
-            &["volume", "ls", "--quiet"],
-            &["network", "ls", "--quiet", "--filter", "type=custom"],
-        ]
-        .into_iter()
-        .map(listed)
-        .collect()
+        let listed = engine.docker(what).args(["--format", "{{json .}}"]).output().expect("docker runs");
+        assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+        String::from_utf8_lossy(&listed.stdout).into_owned()
     }
 }
 
