@@ -132,9 +132,13 @@ impl Cast {
 
     /// Waits until the nodes have tidied up, stops them, and looks for what they have left.
     pub(crate) fn end(mut self) {
-        // Nodes go on trying which modes they can use, so that there may be a container that is none of a run.
-        let of_runs = || self.in_engine(&["ps", "--all", "--filter", "label=dev.cofferdam.sandbox"]);
-        wait_until(TIDY_WITHIN, "no container of a run is left", || of_runs().is_empty());
+        // Those that were there when all was done: nodes go on trying which modes they can use, in new ones.
+        let containers = || self.in_engine(&["ps", "--all", "--quiet"]);
+        let first = containers();
+        wait_until(TIDY_WITHIN, "the containers of the dead are removed", || {
+            let now = containers();
+            !first.lines().any(|id| now.contains(id))
+        });
         for service in self.members.iter_mut().filter_map(|member| member.service.take()) {
             service.stop();
         }
@@ -149,16 +153,20 @@ impl Cast {
     }
 
     fn left_in_engine(&self) -> String {
-        [&["ps", "--all"][..], &["volume", "ls"], &["network", "ls", "--filter", "type=custom"]]
-            .into_iter()
-            .map(|what| self.in_engine(what))
-            .collect()
+        [
+            &["ps", "--all", "--format", "{{json .}}"][..],
+            &["volume", "ls", "--quiet"],
+            &["network", "ls", "--quiet", "--filter", "type=custom"],
+        ]
+        .into_iter()
+        .map(|what| self.in_engine(what))
+        .collect()
     }
 
     /// What the engine lists.
     fn in_engine(&self, what: &[&str]) -> String {
         let Some(engine) = &self.engine else { return String::new() };
-        let listed = engine.docker(what).args(["--format", "{{json .}}"]).output().expect("docker runs");
+        let listed = engine.docker(what).output().expect("docker runs");
         assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
         String::from_utf8_lossy(&listed.stdout).into_owned()
     }
