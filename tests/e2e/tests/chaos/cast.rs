@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cofferdam_core::RunId;
-use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Engine, Fixture, Marks, PrivateEngine, Service, leftovers};
 use cofferdam_runner::Home;
 use cofferdam_scripted_model::{Answer, Script, ScriptedModel};
@@ -135,10 +134,16 @@ impl Cast {
         // Those that were there when all was done: nodes go on trying which modes they can use, in new ones.
         let containers = || self.in_engine(&["ps", "--all", "--quiet"]);
         let first = containers();
-        wait_until(TIDY_WITHIN, "the containers of the dead are removed", || {
-            let now = containers();
-            !first.lines().any(|id| now.contains(id))
-        });
+        let started = Instant::now();
+        while first.lines().any(|id| containers().contains(id)) {
+            let left = || self.left_in_engine();
+            assert!(
+                started.elapsed() < TIDY_WITHIN,
+                "the containers of the dead are still there: {}",
+                left()
+            );
+            std::thread::sleep(Duration::from_millis(500));
+        }
         for service in self.members.iter_mut().filter_map(|member| member.service.take()) {
             service.stop();
         }

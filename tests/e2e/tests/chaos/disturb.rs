@@ -11,12 +11,13 @@ use crate::random::Random;
 /// Does one thing after the other.
 pub(crate) struct Disturber {
     random: Random,
+    kills_engine: bool,
     done: BTreeMap<&'static str, u32>,
 }
 
 impl Disturber {
-    pub(crate) fn new(random: Random) -> Self {
-        Self { random, done: BTreeMap::new() }
+    pub(crate) fn new(random: Random, kills_engine: bool) -> Self {
+        Self { random, kills_engine, done: BTreeMap::new() }
     }
 
     /// What was done, for the log.
@@ -44,7 +45,8 @@ impl Disturber {
                 Some("connections cut")
             }
             (9..=10, None) => strike(cast, index, "work"),
-            _ => cast.engine.as_mut().map(PrivateEngine::kill_or_revive),
+            _ if self.kills_engine => cast.engine.as_mut().map(PrivateEngine::kill_or_revive),
+            _ => strike(cast, index, "broker"),
         };
         if let Some(what) = what {
             *self.done.entry(what).or_default() += 1;

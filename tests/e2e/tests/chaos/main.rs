@@ -1,7 +1,8 @@
 //! Three nodes, many runs of mixed kinds, and everything that can be killed is killed at random, by a seed. Afterwards the
 //! record has to be true and nothing may be left.
 //!
-//! `COFFERDAM_CHAOS_SECONDS` and `COFFERDAM_CHAOS_RUNS` make it longer, `COFFERDAM_CHAOS_SEED` repeats one.
+//! `COFFERDAM_CHAOS_SECONDS` and `COFFERDAM_CHAOS_RUNS` make it longer, `COFFERDAM_CHAOS_SEED` repeats one. The engine is
+//! killed only with `COFFERDAM_CHAOS_ENGINE=kill`: one that was needs minutes until it has found itself again.
 
 mod cast;
 mod disturb;
@@ -48,7 +49,8 @@ fn disturbed(mut cast: Cast, database: Option<&Database>) {
     let plan = Plan::of_environment();
     let mut random = Random::new(plan.seed);
     let sender = Sender::start(&cast, plan.runs, &mut random);
-    let mut disturber = Disturber::new(random);
+    let kills_engine = std::env::var("COFFERDAM_CHAOS_ENGINE").is_ok_and(|what| what == "kill");
+    let mut disturber = Disturber::new(random, kills_engine);
     let until = Instant::now() + Duration::from_secs(plan.seconds);
     while Instant::now() < until {
         disturber.disturb(&mut cast, database);
