@@ -128,6 +128,8 @@ impl BrokerService {
     pub async fn run(self, mut stop: watch::Receiver<bool>) -> Result<Retired, ServiceError> {
         let wakes = self.store.wakes(&self.own, Listens::Worker);
         let mut woken = wakes.count();
+        // One that was killed before us has left its socket, which whoever wakes removes.
+        self.store.wake();
         let mut served: BTreeMap<SandboxId, Served> = BTreeMap::new();
         let mut idle_since = None;
         let mut pause = LOOK_EVERY;

@@ -91,7 +91,10 @@ impl Cast {
         for index in 0..self.members.len() {
             self.start(index);
         }
-        self.members.iter().filter_map(|member| member.service.as_ref()).for_each(Service::until_ready);
+        for service in self.members.iter().filter_map(|member| member.service.as_ref()) {
+            service.until_ready();
+            let _ = (service.child("work"), service.child("broker"));
+        }
     }
 
     /// Waits until every run has ended.

@@ -87,7 +87,7 @@ for step in range(steps):
 "#;
 
 /// The kind of run that fails by itself.
-const FAILS: u64 = 3;
+pub(crate) const FAILS: u64 = 3;
 
 /// One of each kind in turn, with a length by the seed.
 fn request(cast: &Cast, number: u64, random: &mut Random) -> CreateRunRequest {

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cofferdam_core::{Event, EventType, RunId};
+use cofferdam_core::{Event, EventType, Mode, RunId, RunState};
 use cofferdam_scripted_model::Kind;
 use cofferdam_store::{AttemptRecord, RunRecord};
 
 use crate::cast::Cast;
+use crate::sent::FAILS;
 
 /// Looks at every run.
 pub(crate) fn check(cast: &Cast, accepted: &[RunId]) {
@@ -21,6 +22,7 @@ pub(crate) fn check(cast: &Cast, accepted: &[RunId]) {
         let events = cast.ask(async |store| store.events_after(run, 0, 100_000).await);
         let attempts = cast.ask(async |store| store.attempts(run).await);
         one_end(&runs[run], &events);
+        ended_as_it_had_to(number, &runs[run]);
         numbered_without_gap(run, &events);
         attempts_follow_each_other(run, &runs[run], &attempts);
         started_once_an_attempt(cast, number, run, &attempts);
@@ -39,6 +41,14 @@ fn one_end(record: &RunRecord, events: &[Event]) {
     let ends = events.iter().filter(|event| event.event_type == EventType::RunFinished).count();
     assert_eq!(ends, 1, "{run} ended {ends} times");
     assert!(record.outcome.is_some() && record.finished_at_ms.is_some(), "{run} has no evidence of its end");
+}
+
+/// What was done to the nodes is no reason for a run of theirs to end otherwise. A container's engine is not ours.
+fn ended_as_it_had_to(number: usize, record: &RunRecord) {
+    let expected = if number as u64 % 6 == FAILS { RunState::Failed } else { RunState::Succeeded };
+    if record.request.policy.mode == Mode::Native {
+        assert_eq!(record.state, expected, "{}: {:?}", record.request.id, record.outcome);
+    }
 }
 
 fn numbered_without_gap(run: &RunId, events: &[Event]) {
@@ -76,6 +86,7 @@ fn no_step_was_asked_twice(
         let step = request.body["messages"][0]["content"].as_str().expect("our own words");
         *asked.entry(step.to_owned()).or_default() += 1;
     }
+    assert!(!asked.is_empty(), "no run has asked the model anything");
     for (step, times) in asked {
         let number: usize = step.split(' ').nth(1).and_then(|word| word.parse().ok()).expect("our own words");
         let attempts = runs[&accepted[number]].attempts;
