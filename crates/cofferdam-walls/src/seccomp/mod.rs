@@ -11,6 +11,7 @@
 
 mod allowed;
 mod denied;
+mod tree;
 
 use std::collections::BTreeMap;
 
@@ -27,25 +28,23 @@ const ARCH: TargetArch = TargetArch::aarch64;
 /// Installs both filters on the calling thread and all that it starts.
 pub(crate) fn install() -> Result<(), Error> {
     // Both are built before the first stands, so that a mistake in the second leaves nothing half done.
-    let allowed = compile(allowed::rules(), libc::ENOSYS, Meaning::AllowList)?;
-    let denied = compile(denied::rules()?, libc::EPERM, Meaning::DenyList)?;
-    seccompiler::apply_filter(&allowed)?;
-    seccompiler::apply_filter(&denied)
+    let allow_list = compile_allow_list()?;
+    let deny_list = compile_deny_list()?;
+    seccompiler::apply_filter(&allow_list)?;
+    seccompiler::apply_filter(&deny_list)
 }
 
-#[derive(Clone, Copy)]
-enum Meaning {
-    AllowList,
-    DenyList,
+fn compile_allow_list() -> Result<BpfProgram, Error> {
+    tree::compile(&allowed::calls(), answer(libc::ENOSYS), ARCH)
 }
 
-fn compile(rules: Rules, errno: libc::c_int, meaning: Meaning) -> Result<BpfProgram, Error> {
-    let refuse = SeccompAction::Errno(errno.unsigned_abs());
-    let (otherwise, on_match) = match meaning {
-        Meaning::AllowList => (refuse, SeccompAction::Allow),
-        Meaning::DenyList => (SeccompAction::Allow, refuse),
-    };
-    Ok(SeccompFilter::new(rules, otherwise, on_match, ARCH)?.try_into()?)
+fn compile_deny_list() -> Result<BpfProgram, Error> {
+    let filter = SeccompFilter::new(denied::rules()?, SeccompAction::Allow, answer(libc::EPERM), ARCH)?;
+    Ok(filter.try_into()?)
+}
+
+fn answer(errno: libc::c_int) -> SeccompAction {
+    SeccompAction::Errno(errno.unsigned_abs())
 }
 
 #[cfg(test)]
@@ -54,11 +53,11 @@ mod tests {
 
     #[test]
     fn no_call_is_both_allowed_and_denied_outright() {
-        let allowed = allowed::rules();
+        let allowed = allowed::calls();
         let both: Vec<_> = denied::rules()
             .unwrap()
             .into_iter()
-            .filter(|(call, rules)| rules.is_empty() && allowed.contains_key(call))
+            .filter(|(call, rules)| rules.is_empty() && allowed.contains(call))
             .map(|(call, _)| call)
             .collect();
         assert_eq!(both, Vec::<i64>::new());
@@ -66,11 +65,11 @@ mod tests {
 
     #[test]
     fn a_call_that_is_denied_by_its_arguments_is_otherwise_allowed() {
-        let allowed = allowed::rules();
+        let allowed = allowed::calls();
         let neither: Vec<_> = denied::rules()
             .unwrap()
             .into_iter()
-            .filter(|(call, rules)| !rules.is_empty() && !allowed.contains_key(call))
+            .filter(|(call, rules)| !rules.is_empty() && !allowed.contains(call))
             .map(|(call, _)| call)
             .collect();
         assert_eq!(neither, Vec::<i64>::new());
@@ -78,8 +77,7 @@ mod tests {
 
     #[test]
     fn both_filters_fit_into_what_the_kernel_takes() {
-        let allowed = compile(allowed::rules(), libc::ENOSYS, Meaning::AllowList).unwrap();
-        let denied = compile(denied::rules().unwrap(), libc::EPERM, Meaning::DenyList).unwrap();
-        assert!(allowed.len() + denied.len() < 4096);
+        let (allow_list, deny_list) = (compile_allow_list().unwrap(), compile_deny_list().unwrap());
+        assert!(allow_list.len() + deny_list.len() < 4096);
     }
 }
