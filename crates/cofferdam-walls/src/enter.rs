@@ -39,8 +39,11 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// Whoever waits for the seal cannot be told it, or cannot say that the program is to start.
+    #[error("failed to report the seal")]
+    Control(#[source] io::Error),
     /// The arguments of the role do not say what to start.
-    #[error("usage: enter-walls [--status-fd N] PLAN PROGRAM [ARGUMENT]…: {0}")]
+    #[error("usage: enter-walls [--control-fd N [--measure PATHS]] PLAN PROGRAM [ARGUMENT]…: {0}")]
     Usage(String),
 }
 

@@ -21,12 +21,11 @@ fn main() -> ExitCode {
         ["worker", "--exit-grace-ms", ms] => {
             cofferdam_worker::worker_main(Options { exit_grace: milliseconds(ms), ..options() })
         }
-        ["enter-walls", "--status-fd", fd, plan, program, ref rest @ ..] => {
+        ["enter-walls", "--control-fd", fd, "--measure", paths, plan, program, ref rest @ ..] => {
             let fd = fd.parse().expect("the number of a descriptor");
             serde_json::from_str::<WallPlan>(plan).expect("a plan of walls");
-            enter_walls(fd, program, rest)
+            enter_walls(fd, paths, program, rest)
         }
-        ["probe", paths] => probe(paths),
         _ => panic!("unknown role {args:?}"),
     }
 }
@@ -40,35 +39,37 @@ fn milliseconds(text: &str) -> Duration {
 }
 
 /// Bash stands in for the real role: safe code cannot close an inherited descriptor.
-fn enter_walls(status_fd: RawFd, program: &str, rest: &[&str]) -> ExitCode {
-    let script = format!(
-        r#"found=$(type -P -- "$0")
-        if [ ! -x "$found" ] || [ -d "$found" ]; then
-            printf '{{"not_started":"cannot start %s"}}\n' "$0" >&{status_fd}
-            exit 127
-        fi
-        exec {status_fd}>&-
-        exec "$0" "$@""#
-    );
-    let error = Command::new("bash").args(["-c", &script, program]).args(rest).exec();
-    panic!("failed to start bash: {error}");
-}
-
-fn probe(paths: &str) -> ExitCode {
+fn enter_walls(control_fd: RawFd, paths: &str, program: &str, rest: &[&str]) -> ExitCode {
     if std::env::var_os("PROBE_FAILS").is_some() {
         eprintln!("the probe was told to fail");
         return ExitCode::FAILURE;
     }
+    let script = format!(
+        r#"printf '{{"seal":%s}}\n' "$1" >&{control_fd}
+        shift
+        read -r <&{control_fd} || exit 0
+        found=$(type -P -- "$1")
+        if [ ! -x "$found" ] || [ -d "$found" ]; then
+            printf '{{"not_started":"cannot start %s"}}\n' "$1" >&{control_fd}
+            exit 127
+        fi
+        exec {control_fd}>&-
+        exec "$@""#
+    );
+    let error = Command::new("bash").args(["-c", &script, "bash", &seal(paths), program]).args(rest).exec();
+    panic!("failed to start bash: {error}");
+}
+
+fn seal(paths: &str) -> String {
     let paths: Vec<String> = serde_json::from_str(paths).expect("a list of paths");
     let refused = json!({ "refused": "ENETUNREACH" });
-    let seal = json!({
+    json!({
         "uid": 1000, "gid": 1000,
         "capabilities": { "effective": 0, "permitted": 0, "inheritable": 0, "bounding": 0, "ambient": 0 },
         "no_new_privileges": true, "seccomp_mode": 2, "system_calls": {}, "landlock_abi": 1,
         "mounts": [], "writable": paths, "visible_processes": 2,
         "limits": { "open_files": 1, "processes": 1, "file_bytes": null, "core_bytes": 0 },
         "network": { "interfaces": [], "ipv4": refused, "ipv6": refused },
-    });
-    println!("{seal}");
-    ExitCode::SUCCESS
+    })
+    .to_string()
 }

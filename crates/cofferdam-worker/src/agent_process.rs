@@ -1,19 +1,19 @@
 //! The agent's process: started, read, and what is known of its end.
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader, Read};
+use std::io::{self, PipeReader, PipeWriter, Read};
 use std::path::Path;
 use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::Instant;
 
 use cofferdam_agent::{Adapter, Command, Stdin, Stream};
-use cofferdam_core::{AgentEnd, Job};
+use cofferdam_core::{AgentEnd, InsideSeal, Job};
 use rustix::process::{Pid, WaitStatus};
 
 use crate::agent_stdin::AgentStdin;
 use crate::input::Input;
-use crate::launch::{Launch, LaunchError};
+use crate::launch::{Held, Launch, LaunchError};
 use crate::reaper::Reaper;
 use crate::relay::Relay;
 
@@ -40,35 +40,60 @@ pub(crate) struct AgentProcess {
     pub printed_at: Instant,
 }
 
-impl AgentProcess {
-    /// Starts the agent.
+/// An agent behind its walls that has not started.
+pub(crate) struct HeldAgent {
+    held: Held,
+    stdin: Option<PipeWriter>,
+    stdout: PipeReader,
+    stderr: PipeReader,
+}
+
+impl HeldAgent {
+    /// Puts the agent behind its walls, and says what was measured there.
     pub(crate) fn start(
         binary: &Path,
         job: &Job,
-        adapter: Box<dyn Adapter + Send>,
-        command: Command,
+        command: &Command,
         reaper: &Reaper,
-        sender: &SyncSender<Input>,
-    ) -> Result<Self, LaunchError> {
+    ) -> Result<(Self, InsideSeal), LaunchError> {
         let failed = |source| LaunchError::Spawn { directory: job.working_directory.clone(), source };
         let (stdout, stdout_writer) = io::pipe().map_err(failed)?;
         let (stderr, stderr_writer) = io::pipe().map_err(failed)?;
-        // The readers are there before the agent, which could otherwise use up the processes that the
-        // sandbox may have and leave us without threads.
-        start_reader(Stream::Stdout, stdout, sender.clone()).map_err(failed)?;
-        start_reader(Stream::Stderr, stderr, sender.clone()).map_err(failed)?;
         let (stdin_reader, stdin) = match command.stdin {
             Stdin::Null => (None, None),
             Stdin::Lines => {
                 let (reader, writer) = io::pipe().map_err(failed)?;
-                (Some(reader), Some(AgentStdin::start(writer).map_err(failed)?))
+                (Some(reader), Some(writer))
             }
         };
-        let argv = command.argv.into_iter().map(OsString::from).collect();
+        let argv = command.argv.iter().map(OsString::from).collect();
         let launch = Launch { binary, job, env: &command.env, argv };
-        let pid = launch.start(reaper, stdin_reader, stdout_writer, stderr_writer)?;
-        Ok(Self {
-            pid,
+        let mut held = launch.hold(reaper, stdin_reader, stdout_writer, stderr_writer)?;
+        match held.seal() {
+            Ok(seal) => Ok((Self { held, stdin, stdout, stderr }, seal)),
+            Err(error) => {
+                held.end(reaper);
+                Err(error.with_complaint(&complaint(stderr)))
+            }
+        }
+    }
+
+    /// Lets it start.
+    pub(crate) fn release(
+        self,
+        job: &Job,
+        adapter: Box<dyn Adapter + Send>,
+        reaper: &Reaper,
+        sender: &SyncSender<Input>,
+    ) -> Result<AgentProcess, LaunchError> {
+        let failed = |source| LaunchError::Spawn { directory: job.working_directory.clone(), source };
+        // The readers are there before the agent, which could otherwise use up the processes that the
+        // sandbox may have and leave us without threads.
+        start_reader(Stream::Stdout, self.stdout, sender.clone()).map_err(failed)?;
+        start_reader(Stream::Stderr, self.stderr, sender.clone()).map_err(failed)?;
+        let stdin = self.stdin.map(AgentStdin::start).transpose().map_err(failed)?;
+        Ok(AgentProcess {
+            pid: self.held.release(reaper)?,
             relay: Relay::new(adapter, job.output_bytes),
             ended: None,
             ended_for: None,
@@ -79,7 +104,18 @@ impl AgentProcess {
             printed_at: Instant::now(),
         })
     }
+}
 
+/// What a process of ours that failed has said so far.
+fn complaint(mut stderr: PipeReader) -> String {
+    const SHOWN: usize = 2_000;
+    let mut said = vec![0; SHOWN];
+    // One that cannot even be killed keeps the pipe open.
+    let count = rustix::io::ioctl_fionbio(&stderr, true).map_or(0, |()| stderr.read(&mut said).unwrap_or(0));
+    String::from_utf8_lossy(&said[..count]).trim().to_owned()
+}
+
+impl AgentProcess {
     /// Whether nothing is left to be waited for: it has ended by itself, or it has to be killed now.
     pub(crate) fn is_over(&self) -> bool {
         self.ended.is_some() || self.ended_for == Some(AgentEnd::OutputLimit)

@@ -26,7 +26,6 @@ mod merge;
 mod orphaned;
 mod output;
 mod preparation;
-mod probe;
 mod reaper;
 mod relay;
 mod session;

@@ -14,7 +14,7 @@ use cofferdam_core::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::agent_process::{AgentProcess, end_of};
+use crate::agent_process::{AgentProcess, HeldAgent, end_of};
 use crate::ending::kill_once;
 use crate::gateway;
 use crate::home_files;
@@ -22,7 +22,6 @@ use crate::input::Input;
 use crate::links;
 use crate::output::LineWriter;
 use crate::preparation::{context, prepare};
-use crate::probe;
 use crate::reaper::Reaper;
 use crate::relay::Allowance;
 use crate::start_folder;
@@ -95,11 +94,16 @@ impl Session {
         };
         let context = context(&job, gateway_url.as_deref());
         let (adapter, command) = prepare(&job, &context);
-        match probe::measure(&self.options.binary, &job, &command.env, &self.reaper) {
-            Ok(seal) => self.output.emit(worker_line::SEAL, &seal)?,
+        let held = match HeldAgent::start(&self.options.binary, &job, &command, &self.reaper) {
+            Ok((held, seal)) => {
+                self.output.emit(worker_line::SEAL, &seal)?;
+                held
+            }
             Err(error) => return self.not_started(format!("probe failed: {error}")),
-        }
+        };
         if !self.await_start(&job)? {
+            drop(held);
+            self.sweep(None)?;
             return Ok((AgentEnd::Cancelled, None));
         }
         if let Err(reason) = entered {
@@ -110,7 +114,7 @@ impl Session {
         if let Err(error) = links::place(&command.links, &job.env) {
             self.log(&format!("what is said will not be remembered: {error}"))?;
         }
-        let (exited, could_not_resume) = self.run_agent(&job, adapter, command, &context)?;
+        let (exited, could_not_resume) = self.run_agent(&job, adapter, command, held, &context)?;
         if !could_not_resume {
             return Ok(exited);
         }
@@ -118,7 +122,11 @@ impl Session {
         let session = job.session.as_ref().map(|kept| KeptSession { resume: None, ..kept.clone() });
         let afresh = Context { session: session.as_ref(), ..context };
         let (adapter, command) = prepare(&job, &afresh);
-        self.run_agent(&job, adapter, command, &afresh).map(|(exited, _)| exited)
+        // Behind the walls that were judged: they are the job's.
+        match HeldAgent::start(&self.options.binary, &job, &command, &self.reaper) {
+            Ok((held, _)) => self.run_agent(&job, adapter, command, held, &afresh).map(|(exited, _)| exited),
+            Err(error) => self.not_started(error.to_string()),
+        }
     }
 
     fn not_started(&mut self, reason: String) -> io::Result<Exited> {
@@ -161,16 +169,15 @@ impl Session {
         job: &Job,
         adapter: Box<dyn Adapter + Send>,
         command: Command,
+        held: HeldAgent,
         context: &Context<'_>,
     ) -> io::Result<(Exited, bool)> {
         if let Err(error) = home_files::write(&command.files, &job.env) {
             self.sweep(None)?;
             return Ok(((AgentEnd::NotStarted { reason: error.to_string() }, None), false));
         }
-        let argv0 = command.argv.first().cloned();
-        let binary = self.options.binary.clone();
-        let started = AgentProcess::start(&binary, job, adapter, command, &self.reaper, &self.sender);
-        let mut agent = match started {
+        let argv0 = command.argv.first();
+        let mut agent = match held.release(job, adapter, &self.reaper, &self.sender) {
             Ok(agent) => agent,
             Err(error) => {
                 self.sweep(None)?;

@@ -22,7 +22,6 @@ const ROLES: &[(&str, Role)] = &[
     ("worker", worker),
     ("broker", broker),
     ("enter-walls", || cofferdam_walls::enter_main(arguments())),
-    ("probe", || cofferdam_walls::probe_main(arguments())),
     ("collect", || cofferdam_runner::artifacts::collector_main(arguments())),
     ("publish", || cofferdam_runner::publish::publisher_main(arguments(), cofferdam_worker::open_gateway)),
     ("demo-agent", demo::agent::main),

@@ -26,6 +26,8 @@ const NO_SUCH_FLAGS: c_long = 0x4000_0000;
 const USER_MODE_ONLY: c_long = 1;
 /// `ADDR_NO_RANDOMIZE`.
 const NO_RANDOMIZE: c_long = 0x004_0000;
+/// What `personality` is asked for to change nothing and only answer.
+const AS_IT_IS: c_long = 0xffff_ffff;
 /// `RLIMIT_NOFILE` of a process id beyond `pid_max`.
 const NO_SUCH_PID: c_long = 0x7fff_fffe;
 
@@ -76,7 +78,7 @@ const CALLS: &[(&str, c_long, [c_long; 5])] = &[
     ("clock_settime", libc::SYS_clock_settime, [NOBODY & 0xffff, NOWHERE, 0, 0, 0]),
     // EFAULT
     ("adjtimex", libc::SYS_adjtimex, [NOWHERE; 5]),
-    // Success: changes this process only.
+    // Success: changes this process only, and is taken back.
     ("personality", libc::SYS_personality, [NO_RANDOMIZE, 0, 0, 0, 0]),
     // EINVAL: raw sockets have no protocol -1, and no family has a socket type 15. The usual arguments
     // would be EPERM without a filter too.
@@ -91,9 +93,20 @@ const CALLS: &[(&str, c_long, [c_long; 5])] = &[
     ("ioctl_tioclinux", libc::SYS_ioctl, [NOBODY, libc::TIOCLINUX as c_long, NOWHERE, 0, 0]),
 ];
 
-/// Tries every call.
+/// Tries every call. This process is the same afterwards, since it becomes the agent.
 pub(super) fn try_all() -> BTreeMap<String, Tried> {
-    CALLS.iter().map(|(name, number, arguments)| ((*name).to_owned(), try_one(*number, *arguments))).collect()
+    let before = personality(AS_IT_IS);
+    let tried = |(name, number, arguments): &(&str, c_long, _)| {
+        ((*name).to_owned(), try_one(*number, *arguments))
+    };
+    let all = CALLS.iter().map(tried).collect();
+    personality(before);
+    all
+}
+
+fn personality(persona: c_long) -> c_long {
+    // SAFETY: takes a number and touches no memory.
+    unsafe { libc::syscall(libc::SYS_personality, persona) }
 }
 
 fn try_one(number: c_long, [a, b, c, d, e]: [c_long; 5]) -> Tried {
@@ -120,4 +133,17 @@ pub fn landlock_abi() -> u32 {
 
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trying_without_a_filter_leaves_no_trace() {
+        let before = personality(AS_IT_IS);
+        let tried = try_all();
+        assert_eq!(tried["personality"], Tried::Worked);
+        assert_eq!(personality(AS_IT_IS), before);
+    }
 }

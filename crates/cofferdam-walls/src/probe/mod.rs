@@ -1,6 +1,7 @@
-//! The probe: a process, started exactly as the agent will be, that measures what is in force around it.
+//! The probe: measures what is in force around the process that calls it, which then becomes the agent.
 //!
-//! It believes nothing that it was told. What can be tried is tried, with arguments that do no harm.
+//! It believes nothing that it was told. What can be tried is tried, with arguments that do no harm and leave nothing
+//! behind: no file, no descriptor, no changed flag.
 
 mod apart;
 mod calls;
@@ -10,32 +11,10 @@ mod files;
 mod network;
 mod status;
 
-use std::ffi::OsString;
-use std::io::Write as _;
-
 use cofferdam_core::{InsideLimits, InsideSeal};
 use rustix::process::{Resource, getrlimit};
 
 use files::{mounts, writable};
-
-/// The role `probe`: `args` are paths to try to write in, besides every mount point. Prints the
-/// [`InsideSeal`] as one line of JSON. Exits with 0 once the line is written.
-pub fn probe_main(args: impl IntoIterator<Item = OsString>) -> ! {
-    let paths = args.into_iter().next().unwrap_or_default();
-    // A list that cannot be read leaves the mount points, which are tried in any case.
-    let paths: Vec<String> = serde_json::from_slice(paths.as_encoded_bytes()).unwrap_or_default();
-    let seal = probe(&paths);
-    let written = serde_json::to_string(&seal)
-        .map_err(std::io::Error::from)
-        .and_then(|line| writeln!(std::io::stdout(), "{line}"));
-    match written {
-        Ok(()) => std::process::exit(0),
-        Err(error) => {
-            eprintln!("failed to report the seal: {error}");
-            std::process::exit(1)
-        }
-    }
-}
 
 /// Measures what is in force around the calling process, trying to make a file in every mount point and
 /// in each of `paths`. What cannot be read counts as the weakest: a missing `/proc` shows as no wall.

@@ -1,8 +1,11 @@
 //! Runs tests in one thread, and starts this program again behind walls.
 
+use std::ffi::OsString;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use cofferdam_core::{InsideSeal, WallPlan};
 
@@ -79,9 +82,29 @@ pub(crate) fn behind(plan: &WallPlan, who: As, argv: &[&str]) -> Command {
     role(&["enter-walls"], plan, who, argv)
 }
 
-/// The same, with a descriptor that tells why the program was not started.
-pub(crate) fn behind_with_status(plan: &WallPlan, who: As, status: i32, argv: &[&str]) -> Command {
-    role(&["enter-walls", "--status-fd", &status.to_string()], plan, who, argv)
+/// The same, started and held until it is told to go on, with the socket on which it says what it measured, and why it
+/// did not become the program.
+pub(crate) fn held(
+    plan: &WallPlan,
+    who: As,
+    measured: Option<&[&Path]>,
+    argv: &[&str],
+) -> (Child, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    // A number that the child inherits, as the worker passes it on.
+    let control = rustix::io::fcntl_dupfd_cloexec(&theirs, 10).unwrap();
+    rustix::io::fcntl_setfd(&control, rustix::io::FdFlags::empty()).unwrap();
+    let number = control.as_raw_fd().to_string();
+    let paths = measured.map(|paths| serde_json::to_string(paths).unwrap());
+    let mut words = vec!["enter-walls", "--control-fd", &number];
+    words.extend(paths.as_deref().into_iter().flat_map(|paths| ["--measure", paths]));
+    (role(&words, plan, who, argv).stdout(Stdio::piped()).spawn().unwrap(), ours)
+}
+
+/// The program that measures the walls it is behind.
+pub(crate) fn probe(paths: Option<OsString>) {
+    let paths: Vec<String> = serde_json::from_slice(paths.unwrap().as_encoded_bytes()).unwrap();
+    println!("{}", serde_json::to_string(&cofferdam_walls::probe(&paths)).unwrap());
 }
 
 fn role(role: &[&str], plan: &WallPlan, who: As, argv: &[&str]) -> Command {
@@ -98,7 +121,7 @@ fn public_path() -> PathBuf {
 }
 
 /// The path under which both users can start this program; the build folder may be closed to one.
-fn public_copy() -> PathBuf {
+pub(crate) fn public_copy() -> PathBuf {
     let copy = public_path();
     if !copy.exists() {
         std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();

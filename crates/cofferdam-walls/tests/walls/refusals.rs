@@ -1,11 +1,13 @@
 //! Each wall changes what the probe measures, and without it the measurement says so.
 
-use std::io::Read as _;
-use std::os::fd::AsRawFd as _;
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 
-use cofferdam_core::{Tried, WallPlan};
+use cofferdam_core::{InsideSeal, Tried, WallPlan};
 
-use crate::harness::{As, Test, all_walls, behind, behind_with_status, measured, open_folder, succeeded};
+use crate::harness::{
+    As, Test, all_walls, behind, held, measured, open_folder, public_copy, succeeded,
+};
 
 pub(crate) const TESTS: &[Test] = &[
     ("without_walls_every_call_works", without_walls_every_call_works),
@@ -15,7 +17,9 @@ pub(crate) const TESTS: &[Test] = &[
     ("limits_are_hard_and_core_dumps_are_off", limits_are_hard),
     ("a_plan_without_walls_changes_nothing", a_plan_without_walls_changes_nothing),
     ("the_agent_inherits_no_descriptor_and_no_ignored_signal", nothing_is_inherited),
-    ("the_status_pipe_tells_why_the_agent_was_not_started", status_pipe),
+    ("whoever_holds_the_agent_is_told_why_it_did_not_start", a_failed_start_is_told),
+    ("what_was_measured_is_what_becomes_the_agent", what_was_measured_becomes_the_agent),
+    ("an_agent_that_nobody_waits_for_never_starts", an_abandoned_agent_never_starts),
     ("a_signal_out_of_the_walls_is_refused", a_signal_out_is_refused),
 ];
 
@@ -42,7 +46,7 @@ fn the_filter_refuses_every_call_of_the_probe(who: As) {
 fn landlock_closes_a_folder(who: As) {
     let (inside, outside) = (open_folder(), open_folder());
     let paths = [inside.path(), outside.path()];
-    let writable = |seal: cofferdam_core::InsideSeal| {
+    let writable = |seal: InsideSeal| {
         paths.map(|path| seal.writable.iter().any(|found| found.as_str() == path.to_str().unwrap()))
     };
     let plan = all_walls(inside.path());
@@ -91,7 +95,7 @@ fn nothing_is_inherited(who: As) {
     }
 }
 
-fn status_pipe(who: As) {
+fn a_failed_start_is_told(who: As) {
     let folder = open_folder();
     let plan = all_walls(folder.path());
     assert_eq!(started(&plan, who, &["true"]), (Some(0), String::new()));
@@ -104,17 +108,38 @@ fn status_pipe(who: As) {
     assert!(reason.contains("failed to execute `/etc/passwd`"), "{reason}");
 }
 
-/// Exit code, and what came through the status descriptor.
+/// Exit code, and what was said once it was told to start.
 fn started(plan: &WallPlan, who: As, argv: &[&str]) -> (Option<i32>, String) {
-    let (reader, writer) = std::io::pipe().unwrap();
-    // A number that the child inherits, as the worker passes it on.
-    let status = rustix::io::fcntl_dupfd_cloexec(&writer, 10).unwrap();
-    rustix::io::fcntl_setfd(&status, rustix::io::FdFlags::empty()).unwrap();
-    let mut child = behind_with_status(plan, who, status.as_raw_fd(), argv).spawn().unwrap();
-    drop((writer, status));
+    let (mut child, mut control) = held(plan, who, None, argv);
+    control.write_all(b"\n").unwrap();
     let mut text = String::new();
-    std::io::BufReader::new(reader).read_to_string(&mut text).unwrap();
+    control.read_to_string(&mut text).unwrap();
     (child.wait().unwrap().code(), text)
+}
+
+fn what_was_measured_becomes_the_agent(who: As) {
+    let (inside, outside) = (open_folder(), open_folder());
+    let paths = [inside.path(), outside.path()];
+    for plan in [all_walls(inside.path()), WallPlan::none()] {
+        let own = public_copy();
+        let list = serde_json::to_string(&paths).unwrap();
+        let (child, mut control) = held(&plan, who, Some(&paths), &[own.to_str().unwrap(), "probe", &list]);
+        let mut line = String::new();
+        BufReader::new(&control).read_line(&mut line).unwrap();
+        let mut said: BTreeMap<String, InsideSeal> = serde_json::from_str(&line).unwrap();
+        control.write_all(b"\n").unwrap();
+        let mut after: InsideSeal = serde_json::from_str(&succeeded(child.wait_with_output().unwrap())).unwrap();
+        let mut before = said.remove("seal").unwrap();
+        // Others come and go on this machine.
+        (before.visible_processes, after.visible_processes) = (0, 0);
+        assert_eq!(before, after);
+    }
+}
+
+fn an_abandoned_agent_never_starts(who: As) {
+    let (child, control) = held(&WallPlan::none(), who, Some(&[]), &["echo", "started"]);
+    BufReader::new(control).read_line(&mut String::new()).unwrap();
+    assert_eq!(succeeded(child.wait_with_output().unwrap()), "");
 }
 
 fn a_signal_out_is_refused(who: As) {
