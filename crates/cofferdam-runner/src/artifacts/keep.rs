@@ -147,14 +147,15 @@ impl Attended<'_> {
         // Asked before anything is done to it. If nothing was written, no sandbox has to be made for collecting it.
         let untouched = sandbox.is_as_handed_over();
         open_to_owner(sandbox.layers().written())?;
-        let scratch = make_scratch(&node.home.workspaces().join(sandbox.id().to_string()).join("scratch"))?;
-        let git = find_git((node.env)("PATH").as_deref());
-        let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
         let diff = folder.join(DIFF_FILE);
         let (collected, has_redacted) = if untouched {
             File::create(&diff)?;
             (Collected::default(), false)
         } else {
+            let scratch = node.home.workspaces().join(sandbox.id().to_string()).join("scratch");
+            let scratch = make_scratch(&scratch)?;
+            let git = find_git((node.env)("PATH").as_deref());
+            let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
             run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
             take_answer(&scratch, &diff, redactor)?
         };
