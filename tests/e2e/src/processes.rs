@@ -6,12 +6,20 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+/// What a launcher calls itself: one that was forked has the command line of its shim.
+const LAUNCHER: &str = "launcher";
+
 /// The processes that have this role (`shim`, `launcher`) for a sandbox of this state folder.
 #[must_use]
 pub fn with_role(state: &Path, role: &str) -> Vec<u32> {
     let Ok(state) = state.canonicalize() else { return Vec::new() };
-    let sought = format!(" {role} {}/sandboxes/", state.display());
-    pids().filter(|pid| !is_zombie(*pid) && command_line(*pid).contains(&sought)).collect()
+    let folder = format!("{}/sandboxes/", state.display());
+    let has_role = |pid: u32| match (role == LAUNCHER, name(pid) == LAUNCHER) {
+        (true, true) => command_line(pid).contains(&format!(" {folder}")),
+        (false, false) => command_line(pid).contains(&format!(" {role} {folder}")),
+        (true, false) | (false, true) => false,
+    };
+    pids().filter(|pid| !is_zombie(*pid) && has_role(*pid)).collect()
 }
 
 /// The brokers of a state folder's nodes: at most one of each node serves, and others wait for its end.
@@ -85,6 +93,11 @@ fn pids() -> impl Iterator<Item = u32> {
 fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// What a process calls itself.
+fn name(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
 }
 
 fn is_zombie(pid: u32) -> bool {

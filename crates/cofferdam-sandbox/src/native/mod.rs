@@ -41,7 +41,7 @@ pub(crate) use launcher::LaunchStatus;
 pub use launcher::launcher_main;
 pub(crate) use plan::IdRange;
 pub(crate) use refusal::explain;
-pub(crate) use sys::watch_descriptor;
+pub(crate) use sys::{fork, watch_descriptor};
 pub use system::Caller;
 
 /// By how much one file may pass the limit of all.

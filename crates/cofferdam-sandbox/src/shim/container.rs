@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode};
+use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::Value;
 
+use super::inner_process::InnerProcess;
 use super::{Inner, ProcessRecord, ShimPlan, end_report, report};
 use crate::apple::Runtime;
 use crate::folder::{Folder, Record};
@@ -164,10 +165,10 @@ impl Container {
     }
 
     /// Kills the container, and its client if that does not notice.
-    pub(super) fn kill(&mut self, client: &mut Child) {
-        let pid = Pid::from_raw(client.id().cast_signed()).expect("a child's id is positive");
-        let notices =
-            || pidfd_open(pid, PidfdFlags::empty()).is_ok_and(|client| has_ended(client, CLIENT_GRACE));
+    pub(super) fn kill(&mut self, client: &InnerProcess) {
+        let notices = || {
+            pidfd_open(client.pid(), PidfdFlags::empty()).is_ok_and(|client| has_ended(client, CLIENT_GRACE))
+        };
         // One that is not there yet is being made by the client, which therefore ends first.
         if !self.runtime.kill(&self.name) || !notices() {
             let _ = client.kill();

@@ -8,6 +8,7 @@
 
 mod container;
 mod disk;
+mod inner_process;
 mod processes;
 mod relay;
 mod unnamed;
@@ -22,7 +23,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{ChildStdin, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use cofferdam_core::{ExitCause, NodeId, OutsideSeal, SandboxExit, ToWorker};
@@ -34,11 +35,12 @@ use tokio::io::unix::AsyncFd;
 use crate::apple::Runtime;
 use crate::folder::{Folder, Record};
 use crate::native::cgroup::{self, Hits};
-use crate::native::launcher::{LaunchError, LaunchStatus, NOT_LAUNCHED};
+use crate::native::launcher::{LaunchError, LaunchStatus, NOT_LAUNCHED, launch_and_wait};
 use crate::native::plan::{CgroupLimits, CgroupPlan};
 use crate::native::watch_descriptor;
 use crate::socket;
 use container::{Container, Look};
+use inner_process::InnerProcess;
 use relay::Relay;
 
 /// The socket that takes lines for the worker.
@@ -142,7 +144,7 @@ fn report(status: &LaunchStatus) {
 struct Shim {
     folder: Folder,
     plan: ShimPlan,
-    child: Child,
+    child: InnerProcess,
     relay: Relay,
     kill: UnixListener,
     /// What there is to do for a container besides watching its client.
@@ -220,14 +222,13 @@ impl Shim {
     fn first_process(&self) -> Option<i32> {
         match &self.container {
             Some(container) => container.first_process(),
-            None => Some(self.child.id().cast_signed()),
+            None => Some(self.child.pid().as_raw_nonzero().get()),
         }
     }
 
     fn wait(&mut self, timeout: Duration) -> io::Result<Woken> {
-        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a child's id is positive");
         // A child that has ended and was not waited for can still be opened.
-        let child = pidfd_open(pid, PidfdFlags::empty())?;
+        let child = pidfd_open(self.child.pid(), PidfdFlags::empty())?;
         let stdin = io::stdin();
         let mut polled = vec![PollFd::new(&child, PollFlags::IN), PollFd::new(&self.kill, PollFlags::IN)];
         if self.plan.attached {
@@ -251,8 +252,7 @@ impl Shim {
 
     fn reap(&mut self) -> io::Result<ExitCause> {
         let status = self.child.wait()?;
-        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-        Ok(match (status.code(), signal) {
+        Ok(match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) if code > 128 => ExitCause::Signaled { signal: code - 128 },
             (Some(code), _) => ExitCause::Exited { code },
             (None, Some(signal)) => ExitCause::Signaled { signal },
@@ -265,7 +265,7 @@ impl Shim {
     /// its name, and the client then ends by itself.
     fn kill_child(&mut self) {
         match &mut self.container {
-            Some(container) => container.kill(&mut self.child),
+            Some(container) => container.kill(&self.child),
             None => drop(self.child.kill()),
         }
     }
@@ -317,37 +317,40 @@ fn watch_plan(plan: &ShimPlan) -> WatchPlan {
     }
 }
 
-/// Starts the launcher, the worker or the client. Its stderr is the shim's: the pipe on which the launch is reported.
-fn spawn(folder: &Folder, plan: &ShimPlan) -> io::Result<(Child, std::process::ChildStdin)> {
+/// Starts the launcher, the worker or the client.
+fn spawn(folder: &Folder, plan: &ShimPlan) -> io::Result<(InnerProcess, ChildStdin)> {
     let output = OpenOptions::new().create(true).append(true).open(folder.worker_output())?;
-    let own = rustix::process::getpid().as_raw_nonzero().to_string();
-    let mut command = Command::new("/proc/self/exe");
-    command.env_clear().stdin(Stdio::piped()).stdout(output);
+    let own = rustix::process::getpid().as_raw_nonzero().get();
     match &plan.inner {
         Inner::Native => {
-            command.arg("launcher").arg(folder.path()).arg(own);
+            // To execute our binary once more takes 2 ms. A fork is enough, and safe, because this process has one
+            // thread: the relay's needs the stdin that comes from here. Stderr stays what it is: the pipe on which the
+            // launch is reported.
+            let started = InnerProcess::fork(&output, || launch_and_wait(folder.path(), own))?;
+            end_report()?;
+            Ok(started)
         }
         Inner::Host { outside } => {
             folder.write(Record::Outside, outside)?;
-            command.arg("worker").stderr(File::create(folder.worker_errors())?);
-        }
-        Inner::Runtime { .. } => {
-            let errors = File::create(folder.worker_errors())?;
-            command.arg("runtime-client").arg(folder.path()).arg(own).stderr(errors);
-        }
-    }
-    let mut child = command.spawn()?;
-    let stdin = child.stdin.take().expect("stdin was piped");
-    match &plan.inner {
-        Inner::Native => end_report()?,
-        Inner::Host { .. } => {
+            let started = InnerProcess::execute(&mut role("worker", folder, output)?)?;
             report(&LaunchStatus::Ready);
             end_report()?;
+            Ok(started)
         }
-        // Once the worker says so itself.
-        Inner::Runtime { .. } => {}
+        // Reported once the worker says so itself.
+        Inner::Runtime { .. } => {
+            let mut client = role("runtime-client", folder, output)?;
+            InnerProcess::execute(client.arg(folder.path()).arg(own.to_string()))
+        }
     }
-    Ok((child, stdin))
+}
+
+/// A role of our own binary in the worker's place.
+fn role(name: &str, folder: &Folder, output: File) -> io::Result<Command> {
+    let errors = File::create(folder.worker_errors())?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(name).env_clear().stdin(Stdio::piped()).stdout(output).stderr(errors);
+    Ok(command)
 }
 
 /// Whoever asked for the sandbox waits for the end of this pipe.

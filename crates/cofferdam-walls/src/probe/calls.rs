@@ -96,9 +96,8 @@ const CALLS: &[(&str, c_long, [c_long; 5])] = &[
 /// Tries every call. This process is the same afterwards, since it becomes the agent.
 pub(super) fn try_all() -> BTreeMap<String, Tried> {
     let before = personality(AS_IT_IS);
-    let tried = |(name, number, arguments): &(&str, c_long, _)| {
-        ((*name).to_owned(), try_one(*number, *arguments))
-    };
+    let tried =
+        |(name, number, arguments): &(&str, c_long, _)| ((*name).to_owned(), try_one(*number, *arguments));
     let all = CALLS.iter().map(tried).collect();
     personality(before);
     all

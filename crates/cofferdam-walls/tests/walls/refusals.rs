@@ -5,9 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 
 use cofferdam_core::{InsideSeal, Tried, WallPlan};
 
-use crate::harness::{
-    As, Test, all_walls, behind, held, measured, open_folder, public_copy, succeeded,
-};
+use crate::harness::{As, Test, all_walls, behind, held, measured, open_folder, public_copy, succeeded};
 
 pub(crate) const TESTS: &[Test] = &[
     ("without_walls_every_call_works", without_walls_every_call_works),
@@ -128,7 +126,8 @@ fn what_was_measured_becomes_the_agent(who: As) {
         BufReader::new(&control).read_line(&mut line).unwrap();
         let mut said: BTreeMap<String, InsideSeal> = serde_json::from_str(&line).unwrap();
         control.write_all(b"\n").unwrap();
-        let mut after: InsideSeal = serde_json::from_str(&succeeded(child.wait_with_output().unwrap())).unwrap();
+        let mut after: InsideSeal =
+            serde_json::from_str(&succeeded(child.wait_with_output().unwrap())).unwrap();
         let mut before = said.remove("seal").unwrap();
         // Others come and go on this machine.
         (before.visible_processes, after.visible_processes) = (0, 0);

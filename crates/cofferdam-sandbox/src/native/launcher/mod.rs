@@ -1,7 +1,8 @@
-//! The launcher: a single-threaded role of the binary that builds one sandbox and stays as its parent.
+//! The launcher: a single-threaded process that builds one sandbox and stays as its parent.
 //!
-//! It is taken in `main` before anything else starts, because it forks with a raw `clone`. Read
-//! [`launcher_main`] for the parent's side and `child` for the side that becomes the worker.
+//! A shim forks it before it has a second thread; for a tool it is a role of the binary, taken in `main` before
+//! anything else starts. Both because it forks with a raw `clone` itself. Read [`launch_and_wait`] for the parent's
+//! side and `child` for the side that becomes the worker.
 
 mod child;
 
@@ -67,15 +68,22 @@ pub(crate) const NOT_LAUNCHED: u8 = 120;
 /// The role: builds the sandbox whose folder is named, waits for its worker, and ends as the worker did
 /// (128 and the signal's number if a signal ended it).
 #[must_use]
-pub fn launcher_main(folder: &Path, shim: i32) -> ExitCode {
-    match launch(folder, shim) {
+pub fn launcher_main(folder: &Path, parent: i32) -> ExitCode {
+    ExitCode::from(launch_and_wait(folder, parent))
+}
+
+/// What the launcher does, in a process of its own that has one thread. Returns how that is to end.
+pub(crate) fn launch_and_wait(folder: &Path, parent: i32) -> u8 {
+    // A fork has its shim's command line; a list of processes tells the two apart by this.
+    let _ = rustix::thread::set_name(c"launcher");
+    match launch(folder, parent) {
         Ok(pid) => {
             report(&LaunchStatus::Ready);
             wait_for(pid)
         }
         Err(error) => {
             report(&LaunchStatus::Error(error));
-            ExitCode::from(NOT_LAUNCHED)
+            NOT_LAUNCHED
         }
     }
 }
@@ -90,8 +98,8 @@ fn report(status: &LaunchStatus) {
     }
 }
 
-fn launch(folder: &Path, shim: i32) -> Result<Pid, LaunchError> {
-    die_with_parent(shim).step("tie the launcher to its shim")?;
+fn launch(folder: &Path, parent: i32) -> Result<Pid, LaunchError> {
+    die_with_parent(parent).step("tie the launcher to its shim")?;
     let folder = Folder::at(folder).step("open the sandbox's folder")?;
     let plan: LaunchPlan =
         folder.read(Record::Plan).step("read the plan")?.ok_or_else(|| missing("read the plan"))?;
@@ -245,7 +253,7 @@ fn measure(
     })
 }
 
-fn wait_for(pid: Pid) -> ExitCode {
+fn wait_for(pid: Pid) -> u8 {
     loop {
         match waitpid(Some(pid), WaitOptions::empty()) {
             Ok(Some((_, status))) => {
@@ -254,10 +262,10 @@ fn wait_for(pid: Pid) -> ExitCode {
                     (None, Some(signal)) => 128 + signal,
                     (None, None) => continue,
                 };
-                return ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX));
+                return u8::try_from(code).unwrap_or(u8::MAX);
             }
             Err(rustix::io::Errno::INTR) | Ok(None) => {}
-            Err(_) => return ExitCode::from(u8::MAX),
+            Err(_) => return u8::MAX,
         }
     }
 }
