@@ -23,7 +23,7 @@ use super::sys::{Depth, MountAttributes, set_mount_attributes};
 /// Opens the host's part of an entry, if it has one.
 ///
 /// `stage` is a folder in a mount namespace of our own where shifted layers can be attached; there is one
-/// only for a sandbox that root makes.
+/// only for a sandbox that root makes, and that has layers.
 pub(super) fn open(entry: &Entry, ids: Option<IdRange>, stage: Option<&Path>) -> io::Result<Option<OwnedFd>> {
     match entry {
         Entry::Bind { source, access, owner, .. } => open_bind(source, *access, *owner, ids).map(Some),

@@ -175,8 +175,9 @@ fn open_mounts(plan: &LaunchPlan, folder: &Folder) -> Result<Vec<Option<OwnedFd>
     if plan.ids.is_none() {
         return Ok(plan.entries.iter().map(|_| None).collect());
     }
-    let stage = make_stage(folder).step("make a mount namespace")?;
-    let open = |entry: &Entry| mounts::open(entry, plan.ids, Some(&stage)).step(child::describe(entry));
+    let has_layers = plan.entries.iter().any(|entry| matches!(entry, Entry::Overlay { .. }));
+    let stage = has_layers.then(|| make_stage(folder)).transpose().step("make a mount namespace")?;
+    let open = |entry: &Entry| mounts::open(entry, plan.ids, stage.as_deref()).step(child::describe(entry));
     plan.entries.iter().map(open).collect()
 }
 
