@@ -42,6 +42,8 @@ impl Home {
         for folder in folders {
             make(&folder)?;
         }
+        // A folder for each run is made in these, and most go with it.
+        [home.workspaces(), home.runs()].iter().for_each(|folder| cofferdam_sandbox::spread(folder));
         Ok(home)
     }
 

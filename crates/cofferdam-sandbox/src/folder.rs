@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::remove::remove_tree;
+use crate::spread::spread;
 
 /// What the name of a folder begins with while it is being removed.
 const REMOVING: &str = "removing-";
@@ -53,8 +54,15 @@ impl Folder {
     }
 
     pub(crate) fn create(&self) -> io::Result<()> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(self.path.parent().unwrap_or(&self.path))?;
-        fs::DirBuilder::new().mode(0o700).create(&self.path)
+        let make = || fs::DirBuilder::new().mode(0o700).create(&self.path);
+        match (make(), self.path.parent()) {
+            (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+                fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+                spread(parent);
+                make()
+            }
+            (made, _) => made,
+        }
     }
 
     pub(crate) fn exists(&self) -> bool {

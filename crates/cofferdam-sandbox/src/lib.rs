@@ -22,6 +22,7 @@ mod remove;
 mod shim;
 mod shim_sandbox;
 mod socket;
+mod spread;
 mod start;
 mod tail;
 mod trial;
@@ -35,3 +36,4 @@ pub use backend::{
 pub use finding::FINDINGS;
 pub use remove::remove_tree;
 pub use shim::{bytes_in, runtime_client_main, shim_main};
+pub use spread::spread;
