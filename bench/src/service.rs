@@ -22,8 +22,8 @@ pub(crate) struct ServiceArgs {
     /// Empty runs that are sent at once.
     #[arg(long, default_value_t = 1_000)]
     runs: usize,
-    /// Runs that are under way at once.
-    #[arg(long, default_value_t = 8)]
+    /// Runs that are under way at once: a few for each processor, since a run waits for the disk as well.
+    #[arg(long, default_value_t = 12)]
     capacity: usize,
     /// How often `POST /execute` is measured; single runs ten times as often.
     #[arg(long, default_value_t = 10)]

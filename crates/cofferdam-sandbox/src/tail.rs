@@ -41,7 +41,7 @@ async fn copy_all(
     writer: Option<AsyncFd<OwnedFd>>,
     mut copy: DuplexStream,
 ) -> io::Result<()> {
-    let mut buffer = vec![0; 256 * 1024];
+    let mut buffer = vec![0; 32 << 10];
     let mut ended = writer.is_none();
     loop {
         // A local file that was just written is in memory: this does not wait for a disk.

@@ -378,7 +378,7 @@ fn sync_all(folder: &Path, files: Vec<(String, PathBuf)>) -> io::Result<Vec<NewA
 pub(super) fn fingerprint(path: &Path) -> io::Result<(u64, String)> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; 256 << 10];
+    let mut buffer = vec![0; 32 << 10];
     let mut bytes = 0;
     loop {
         let count = io::Read::read(&mut file, &mut buffer)?;

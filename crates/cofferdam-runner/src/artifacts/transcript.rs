@@ -19,7 +19,7 @@ pub(super) async fn write(
     path: &Path,
     redactor: &Redactor,
 ) -> io::Result<()> {
-    let mut reader = BufReader::with_capacity(256 << 10, stdout);
+    let mut reader = BufReader::with_capacity(32 << 10, stdout);
     let mut writer = BufWriter::new(File::create(path)?);
     // One stream over all pieces: a secret may lie across the place where a line was cut.
     let mut redacted = redactor.stream();

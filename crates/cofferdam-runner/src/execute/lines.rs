@@ -37,7 +37,7 @@ pub(crate) enum Line {
 pub(super) fn read(stdout: impl AsyncRead + Send + Unpin + 'static) -> mpsc::Receiver<Vec<Line>> {
     let (sender, receiver) = mpsc::channel(BATCHES);
     tokio::spawn(async move {
-        let mut reader = BufReader::with_capacity(256 << 10, stdout);
+        let mut reader = BufReader::with_capacity(64 << 10, stdout);
         let mut batch = Batch::default();
         loop {
             let mut bytes = Vec::new();
