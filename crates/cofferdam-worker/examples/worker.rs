@@ -18,6 +18,9 @@ fn main() -> ExitCode {
         ["worker", "--heartbeat-ms", ms] => {
             cofferdam_worker::worker_main(Options { heartbeat: milliseconds(ms), ..options() })
         }
+        ["worker", "--job-within-ms", ms] => {
+            cofferdam_worker::worker_main(Options { job_within: milliseconds(ms), ..options() })
+        }
         ["worker", "--exit-grace-ms", ms] => {
             cofferdam_worker::worker_main(Options { exit_grace: milliseconds(ms), ..options() })
         }

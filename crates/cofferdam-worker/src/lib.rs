@@ -62,6 +62,10 @@ pub struct Options {
     pub scope: Scope,
     /// How often it says that it lives.
     pub heartbeat: Duration,
+    /// How long it waits for its job, which follows its start within milliseconds. A worker without one is nobody's: an
+    /// engine that was killed while it made a container may have forgotten it, and whoever takes the run over makes
+    /// another sandbox.
+    pub job_within: Duration,
     /// How long an agent that was told that nothing more will come has to exit, and as long again once it was
     /// asked to by a signal.
     pub exit_grace: Duration,
@@ -77,6 +81,7 @@ impl Options {
             binary: std::env::current_exe()?,
             scope: Scope::of_this_process(),
             heartbeat: Duration::from_secs(10),
+            job_within: Duration::from_secs(60),
             exit_grace: Duration::from_secs(5),
         })
     }

@@ -52,6 +52,14 @@ pub(crate) struct Session {
 /// How an agent ended, and what it says of it.
 type Exited = (AgentEnd, Option<AgentReport>);
 
+/// What came of the wait for a job.
+enum Awaited {
+    Job(Box<Job>),
+    Cancelled,
+    /// Whoever made this sandbox is not there any more.
+    Nothing,
+}
+
 /// What a wait ended with.
 enum Next {
     Input(Input),
@@ -85,7 +93,13 @@ impl Session {
     }
 
     fn do_job(&mut self) -> io::Result<Exited> {
-        let Some(mut job) = self.await_job()? else { return Ok((AgentEnd::Cancelled, None)) };
+        let mut job = match self.await_job()? {
+            Awaited::Job(job) => *job,
+            Awaited::Cancelled => return Ok((AgentEnd::Cancelled, None)),
+            Awaited::Nothing => {
+                return self.not_started(format!("no job came within {:?}", self.options.job_within));
+            }
+        };
         // Told once the seal was accepted: what is measured does not depend on it.
         let entered = start_folder::enter(&mut job);
         let gateway_url = match job.gateway.as_ref().map(gateway::open).transpose() {
@@ -135,12 +149,15 @@ impl Session {
         Ok((AgentEnd::NotStarted { reason }, None))
     }
 
-    /// `None` if there is nothing to do after all.
-    fn await_job(&mut self) -> io::Result<Option<Job>> {
+    fn await_job(&mut self) -> io::Result<Awaited> {
+        let deadline = Instant::now() + self.options.job_within;
         loop {
-            match self.next(None)? {
-                Next::Input(Input::Host(ToWorker::Job(job))) => return Ok(Some(*job)),
-                Next::Input(Input::Host(ToWorker::Cancel { .. } | ToWorker::End)) => return Ok(None),
+            match self.next(Some(deadline))? {
+                Next::Input(Input::Host(ToWorker::Job(job))) => return Ok(Awaited::Job(job)),
+                Next::Input(Input::Host(ToWorker::Cancel { .. } | ToWorker::End)) => {
+                    return Ok(Awaited::Cancelled);
+                }
+                Next::Deadline => return Ok(Awaited::Nothing),
                 Next::Input(Input::Host(ToWorker::Start)) => {
                     self.log("ignored a start that came before its job")?;
                 }

@@ -72,6 +72,13 @@ fn a_failed_probe_ends_the_worker_before_the_agent_starts() {
 }
 
 #[test]
+fn a_worker_that_is_given_no_job_does_not_wait_for_ever() {
+    let mut worker = Worker::start_by(Command::new(example()).args(["worker", "--job-within-ms", "100"]));
+    let AgentEnd::NotStarted { reason } = worker.end() else { panic!("it had nothing to start") };
+    assert_eq!(reason, "no job came within 100ms");
+}
+
+#[test]
 fn a_cancelled_agent_may_end_in_its_own_way() {
     let mut worker = Worker::running_script(
         "trap 'echo cleaned up; exit 3' TERM; echo ready; while :; do sleep 0.05; done",
