@@ -7,6 +7,7 @@ mod agent;
 mod broker;
 mod docker;
 mod queue;
+mod readers;
 mod service;
 mod small_repository;
 mod start;

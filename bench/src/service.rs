@@ -1,5 +1,5 @@
 //! `service`: what the service does with empty runs, one after the other and many at once, and what `POST /execute` costs
-//! with the real Claude Code, against the same CLI started by hand.
+//! with the real Claude Code, against the same CLI started by hand; and whether a thousand readers keep it from answering.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode, Stdio};
@@ -13,6 +13,7 @@ use cofferdam_scripted_model::ScriptedModel;
 use serde_json::{Value, json};
 
 use crate::agent::{Stage, TASK};
+use crate::readers;
 use crate::stats::Times;
 use crate::targets::{Bound, Target, tell};
 
@@ -25,6 +26,9 @@ pub(crate) struct ServiceArgs {
     /// Runs that are under way at once: a few for each processor, since a run waits for the disk as well.
     #[arg(long, default_value_t = 12)]
     capacity: usize,
+    /// How many read the events of live runs while `/health` is asked.
+    #[arg(long, default_value_t = 1_000)]
+    readers: usize,
     /// How often `POST /execute` is measured; single runs ten times as often.
     #[arg(long, default_value_t = 10)]
     rounds: usize,
@@ -54,6 +58,7 @@ pub(crate) fn run(args: &ServiceArgs) -> anyhow::Result<ExitCode> {
     runtime.block_on(sustained(&client, args.capacity))?;
     let single = runtime.block_on(one_by_one(&client, args.rounds * 10))?;
     let per_second = runtime.block_on(sustained(&client, args.runs))?;
+    let health = runtime.block_on(readers::health_beside(&client, args.readers))?;
     let (mut served, mut bare) = (Times::default(), Times::default());
     for round in 0..=args.rounds {
         let (own, peer) = (runtime.block_on(execute(&client, &repository, round))?, stage.bare(round)?);
@@ -75,6 +80,11 @@ pub(crate) fn run(args: &ServiceArgs) -> anyhow::Result<ExitCode> {
             name: "POST /execute with claude / bare claude -p, p50".to_owned(),
             is: served.p50_ms() / bare.p50_ms(),
             bound: Bound::AtMost(1.15),
+        },
+        Target {
+            name: format!("/health beside {} readers, p99 ms", args.readers),
+            is: health.p99_ms(),
+            bound: Bound::AtMost(50.0),
         },
         free("from POST to the first event, p50 ms", single.first_event.p50_ms()),
         free("from POST to the first event, p99 ms", single.first_event.p99_ms()),
