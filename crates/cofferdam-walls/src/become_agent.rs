@@ -97,10 +97,14 @@ fn wait_for_start(control: RawFd, measured: Option<&[String]>) -> io::Result<()>
 fn parse(args: impl IntoIterator<Item = OsString>) -> (Option<RawFd>, Result<Order, Error>) {
     let mut args = args.into_iter().peekable();
     let mut control = None;
-    let mut measured = None;
     if args.next_if(|arg| arg == "--control-fd").is_some() {
         control = args.next().and_then(|number| number.to_str()?.parse::<RawFd>().ok());
+        // Without it nobody could hold the agent back.
+        if control.is_none() {
+            return (None, Err(Error::Usage("no control descriptor".to_owned())));
+        }
     }
+    let mut measured = None;
     if args.next_if(|arg| arg == "--measure").is_some() {
         // A list that cannot be read leaves the mount points, which are tried in any case.
         let paths = args.next().unwrap_or_default();

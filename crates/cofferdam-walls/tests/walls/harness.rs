@@ -82,6 +82,11 @@ pub(crate) fn behind(plan: &WallPlan, who: As, argv: &[&str]) -> Command {
     role(&["enter-walls"], plan, who, argv)
 }
 
+/// What comes of the role with these flags and no wall.
+pub(crate) fn enter_walls(flags: &[&str], who: As, argv: &[&str]) -> Output {
+    role(&[&["enter-walls"], flags].concat(), &WallPlan::none(), who, argv).output().unwrap()
+}
+
 /// The same, started and held until it is told to go on, with the socket on which it says what it measured, and why it
 /// did not become the program.
 pub(crate) fn held(

@@ -5,7 +5,9 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 
 use cofferdam_core::{InsideSeal, Tried, WallPlan};
 
-use crate::harness::{As, Test, all_walls, behind, held, measured, open_folder, public_copy, succeeded};
+use crate::harness::{
+    As, Test, all_walls, behind, enter_walls, held, measured, open_folder, public_copy, succeeded,
+};
 
 pub(crate) const TESTS: &[Test] = &[
     ("without_walls_every_call_works", without_walls_every_call_works),
@@ -139,6 +141,10 @@ fn an_abandoned_agent_never_starts(who: As) {
     let (child, control) = held(&WallPlan::none(), who, Some(&[]), &["echo", "started"]);
     BufReader::new(control).read_line(&mut String::new()).unwrap();
     assert_eq!(succeeded(child.wait_with_output().unwrap()), "");
+    for descriptor in ["", "x", "1", "999"] {
+        let unheld = enter_walls(&["--control-fd", descriptor], who, &["echo", "started"]);
+        assert_eq!((unheld.status.code(), unheld.stdout), (Some(126), Vec::new()), "{descriptor}");
+    }
 }
 
 fn a_signal_out_is_refused(who: As) {
