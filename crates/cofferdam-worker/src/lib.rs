@@ -1,7 +1,7 @@
 //! The role inside the sandbox: measures the seal, runs the agent, reports what happens, and says how
 //! it ended.
 //!
-//! Main function: [`worker_main`]. The straight line of one job is in `session.rs`.
+//! Main function: [`worker_main`]. The straight line of one job is in `session/mod.rs`.
 //!
 //! The agent is hostile, and the worker is its parent and its witness. So the worker shares nothing
 //! with it but three pipes, installs no signal handler that the agent could trigger, takes nothing that
@@ -62,9 +62,9 @@ pub struct Options {
     pub scope: Scope,
     /// How often it says that it lives.
     pub heartbeat: Duration,
-    /// How long it waits for its job, which follows its start within milliseconds. A worker without one is nobody's: an
-    /// engine that was killed while it made a container may have forgotten it, and whoever takes the run over makes
-    /// another sandbox.
+    /// How long it waits for its job, which follows within milliseconds of the engine's word that it runs; no engine is
+    /// waited for this long. A worker without a job is nobody's: an engine that was killed while it made a container may
+    /// have forgotten it, and whoever takes the run over makes another sandbox.
     pub job_within: Duration,
     /// How long an agent that was told that nothing more will come has to exit, and as long again once it was
     /// asked to by a signal.
@@ -81,7 +81,7 @@ impl Options {
             binary: std::env::current_exe()?,
             scope: Scope::of_this_process(),
             heartbeat: Duration::from_secs(10),
-            job_within: Duration::from_secs(60),
+            job_within: Duration::from_secs(120),
             exit_grace: Duration::from_secs(5),
         })
     }

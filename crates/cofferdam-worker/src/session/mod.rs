@@ -1,6 +1,8 @@
 //! One job from its first line to its last. The phases are functions that follow each other; each waits
 //! with [`Session::next`] and nothing else.
 
+mod awaiting;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -26,6 +28,7 @@ use crate::reaper::Reaper;
 use crate::relay::Allowance;
 use crate::start_folder;
 use crate::{Options, WAITING_INPUTS};
+use awaiting::Awaited;
 
 /// After the agent's end its children may still hold its outputs open. They are read until they have
 /// been quiet for this long,
@@ -51,14 +54,6 @@ pub(crate) struct Session {
 
 /// How an agent ended, and what it says of it.
 type Exited = (AgentEnd, Option<AgentReport>);
-
-/// What came of the wait for a job.
-enum Awaited {
-    Job(Box<Job>),
-    Cancelled,
-    /// Whoever made this sandbox is not there any more.
-    Nothing,
-}
 
 /// What a wait ended with.
 enum Next {
@@ -147,37 +142,6 @@ impl Session {
         self.log(&reason)?;
         self.sweep(None)?;
         Ok((AgentEnd::NotStarted { reason }, None))
-    }
-
-    fn await_job(&mut self) -> io::Result<Awaited> {
-        let deadline = Instant::now() + self.options.job_within;
-        loop {
-            match self.next(Some(deadline))? {
-                Next::Input(Input::Host(ToWorker::Job(job))) => return Ok(Awaited::Job(job)),
-                Next::Input(Input::Host(ToWorker::Cancel { .. } | ToWorker::End)) => {
-                    return Ok(Awaited::Cancelled);
-                }
-                Next::Deadline => return Ok(Awaited::Nothing),
-                Next::Input(Input::Host(ToWorker::Start)) => {
-                    self.log("ignored a start that came before its job")?;
-                }
-                Next::Input(Input::Host(ToWorker::Message { id, .. })) => self.refuse(&id, "not_started")?,
-                _ => {}
-            }
-        }
-    }
-
-    /// Whether the agent is to be started.
-    fn await_start(&mut self, job: &Job) -> io::Result<bool> {
-        loop {
-            match self.next(None)? {
-                Next::Input(Input::Host(ToWorker::Start)) => return Ok(true),
-                Next::Input(Input::Host(ToWorker::Cancel { .. } | ToWorker::End)) => return Ok(false),
-                Next::Input(Input::Host(ToWorker::Job(second))) => self.repeat_job(job, &second)?,
-                Next::Input(Input::Host(ToWorker::Message { id, .. })) => self.refuse(&id, "not_started")?,
-                _ => {}
-            }
-        }
     }
 
     /// Runs the agent to its end. The last says that it ended because its session cannot be resumed.
@@ -333,14 +297,6 @@ impl Session {
         // A grace beyond what the clock can count is no limit.
         let kill_at = Instant::now().checked_add(grace);
         agent.act_at = agent.act_at.into_iter().chain(kill_at).min();
-    }
-
-    /// A host that does not know whether its job arrived sends it again.
-    fn repeat_job(&mut self, job: &Job, second: &Job) -> io::Result<()> {
-        if second.attempt == job.attempt {
-            return Ok(());
-        }
-        self.log("refused a job of another attempt")
     }
 
     pub(crate) fn log(&mut self, text: &str) -> io::Result<()> {
