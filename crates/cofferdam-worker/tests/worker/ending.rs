@@ -79,6 +79,20 @@ fn a_worker_that_is_given_no_job_does_not_wait_for_ever() {
 }
 
 #[test]
+fn an_agent_that_was_cancelled_behind_its_walls_never_starts_and_is_gone() {
+    let mut worker = Worker::start();
+    worker.send(&ToWorker::Job(Box::new(job(&["echo", "started"]))));
+    worker.wait_for(worker_line::SEAL);
+    let children = format!("/proc/{0}/task/{0}/children", worker.pid());
+    let held = std::fs::read_to_string(children).expect("the worker lives").trim().to_owned();
+    assert!(!held.is_empty() && !held.contains(' '), "one process waits: {held}");
+    worker.send(&ToWorker::Cancel { grace_ms: 20_000 });
+    assert_eq!(worker.end(), AgentEnd::Cancelled);
+    assert_gone(&held);
+    assert!(worker.data("agent.started").is_empty() && worker.texts("agent.message").is_empty());
+}
+
+#[test]
 fn a_cancelled_agent_may_end_in_its_own_way() {
     let mut worker = Worker::running_script(
         "trap 'echo cleaned up; exit 3' TERM; echo ready; while :; do sleep 0.05; done",

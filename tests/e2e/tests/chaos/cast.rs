@@ -150,16 +150,18 @@ impl Cast {
         for service in self.members.iter_mut().filter_map(|member| member.service.take()) {
             service.stop();
         }
-        // An engine that was killed while it started a container may have forgotten it. The worker in it has no job, and
-        // ends when none comes.
         for member in &self.members {
             let left = || {
                 let mut left = leftovers(&member.state);
-                // Or it leaves a helper of its own that waits for ever. It is not ours to end, and never became an agent.
+                // An engine that was killed while it started a container leaves a helper of its own that waits for ever.
+                // It is not ours to end, and never became an agent.
                 left.retain(|found| !found.ends_with(": runc init "));
                 left
             };
-            while started.elapsed() < TIDY_WITHIN && !left().is_empty() {
+            // Or it has forgotten the container. The worker in it has no job, starts nothing, and ends when none comes.
+            let forgotten = |found: &String| found.ends_with(": /run/cofferdam/cofferdam worker ");
+            let wait = |left: &[String]| !left.is_empty() && left.iter().all(forgotten);
+            while started.elapsed() < TIDY_WITHIN && wait(&left()) {
                 std::thread::sleep(Duration::from_millis(500));
             }
             assert_eq!(left(), Vec::<String>::new(), "left by {}", member.name);
