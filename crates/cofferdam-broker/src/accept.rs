@@ -8,10 +8,10 @@ use cofferdam_core::HostPort;
 use http::StatusCode;
 use tokio::net::unix::SocketAddr;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
+use crate::places::{NoPlace, Place, Places};
 use crate::recorder::Kind;
 use crate::refusal::Refusal;
 use crate::served::Served;
@@ -33,12 +33,7 @@ pub(crate) enum Behind {
 
 /// Takes connections until it is dropped, and they end with it. Once the broker retires it takes no more, and waits for
 /// those that it has.
-pub(crate) async fn accept(
-    serving: Arc<Served>,
-    listener: UnixListener,
-    behind: Behind,
-    places: Arc<Semaphore>,
-) {
+pub(crate) async fn accept(serving: Arc<Served>, listener: UnixListener, behind: Behind, places: Places) {
     let mut taken = Taken { serving, behind, places, connections: JoinSet::new() };
     loop {
         tokio::select! {
@@ -61,18 +56,18 @@ pub(crate) async fn accept(
 struct Taken {
     serving: Arc<Served>,
     behind: Behind,
-    places: Arc<Semaphore>,
+    places: Places,
     connections: JoinSet<()>,
 }
 
 impl Taken {
     async fn take(&mut self, accepted: io::Result<(UnixStream, SocketAddr)>) {
-        match (accepted, Arc::clone(&self.places).try_acquire_owned()) {
+        match (accepted, self.places.take()) {
             (Ok((stream, _)), Ok(place)) => {
                 let (serving, behind) = (Arc::clone(&self.serving), self.behind.clone());
                 self.connections.spawn(serve(serving, stream, behind, place));
             }
-            (Ok((stream, _)), Err(_)) => turn_away(&self.serving, &stream, &self.behind),
+            (Ok((stream, _)), Err(no_place)) => turn_away(&self.serving, &stream, &self.behind, no_place),
             (Err(error), _) => {
                 tracing::warn!(run.id = %self.serving.attempt.run, %error, "failed to accept a connection");
                 tokio::time::sleep(PAUSE).await;
@@ -89,7 +84,7 @@ impl Taken {
     }
 }
 
-async fn serve(serving: Arc<Served>, stream: UnixStream, behind: Behind, place: OwnedSemaphorePermit) {
+async fn serve(serving: Arc<Served>, stream: UnixStream, behind: Behind, place: Place) {
     match behind {
         Behind::Gateway => http1::serve(serving, stream).await,
         Behind::Service(target) => forward::serve(serving, target, stream).await,
@@ -98,8 +93,13 @@ async fn serve(serving: Arc<Served>, stream: UnixStream, behind: Behind, place: 
 }
 
 /// Answers without waiting: whoever opens too many connections does not get a task for each.
-fn turn_away(serving: &Served, stream: &UnixStream, behind: &Behind) {
-    let reason = format!("this run has {} connections open and may have no more", serving.bounds.connections);
+fn turn_away(serving: &Served, stream: &UnixStream, behind: &Behind, no_place: NoPlace) {
+    let reason = match no_place {
+        NoPlace::OfAttempt => {
+            format!("this run has {} connections open and may have no more", serving.bounds.connections)
+        }
+        NoPlace::OfAll => "other runs have most of the broker's connections open; try again later".to_owned(),
+    };
     let refusal = Refusal::malformed(StatusCode::SERVICE_UNAVAILABLE, &reason);
     match behind {
         Behind::Gateway => {

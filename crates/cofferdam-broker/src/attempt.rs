@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cofferdam_core::{AllowRule, gateway};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::accept::{Behind, accept};
@@ -12,8 +12,10 @@ use crate::dial::Dialer;
 use crate::git;
 use crate::grant::Grant;
 use crate::ledger::Ledger;
+use crate::memory::Memory;
 use crate::model;
 use crate::options::Options;
+use crate::places::Places;
 use crate::recorder::Recorder;
 use crate::rules::Rules;
 use crate::served::Served;
@@ -24,7 +26,7 @@ pub(crate) struct Attempt {
     serving: Arc<Served>,
     sockets: Vec<SocketPath>,
     /// All of them are free while there is no connection.
-    places: Arc<Semaphore>,
+    places: Places,
     listeners: Mutex<JoinSet<()>>,
     recording: Mutex<Option<JoinHandle<()>>>,
 }
@@ -36,6 +38,7 @@ impl Attempt {
         options: Arc<Options>,
         ledger: Arc<dyn Ledger>,
         dialer: Dialer,
+        memory: Arc<Memory>,
     ) -> Result<Self, OpenError> {
         let bounds = options.bounds;
         let git = match &grant.git {
@@ -50,6 +53,7 @@ impl Attempt {
                     Arc::clone(&options),
                     Arc::clone(&ledger),
                     dialer.clone(),
+                    memory.share(&bounds),
                 )
                 .await?,
             ),
@@ -68,12 +72,12 @@ impl Attempt {
         });
         let mut listeners = JoinSet::new();
         let mut sockets = Vec::new();
-        let places = Arc::new(Semaphore::new(bounds.connections));
+        let places = memory.places(&bounds);
         for (name, behind) in names(&grant) {
             let socket = Socket::listen(&grant.folder, &name)
                 .map_err(|source| OpenError::Listen { path: grant.folder.join(&name), source })?;
             sockets.push(socket.path);
-            listeners.spawn(accept(Arc::clone(&serving), socket.listener, behind, Arc::clone(&places)));
+            listeners.spawn(accept(Arc::clone(&serving), socket.listener, behind, places.clone()));
         }
         let recording = tokio::spawn({
             let serving = Arc::clone(&serving);
@@ -103,7 +107,7 @@ impl Attempt {
 
     /// Whether there is no connection.
     pub(crate) fn is_idle(&self) -> bool {
-        self.places.available_permits() == self.serving.bounds.connections
+        self.places.are_free()
     }
 
     /// Ends its connections, then settles what they left.

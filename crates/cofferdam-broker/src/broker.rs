@@ -11,6 +11,7 @@ use crate::attempt::Attempt;
 use crate::dial::Dialer;
 use crate::grant::Grant;
 use crate::ledger::{Ledger, LedgerError};
+use crate::memory::Memory;
 use crate::options::Options;
 
 /// A handle to a broker; clones are the same broker. Its tasks end when the last handle is dropped.
@@ -23,6 +24,7 @@ struct Inner {
     options: Arc<Options>,
     ledger: Arc<dyn Ledger>,
     dialer: Dialer,
+    memory: Arc<Memory>,
     attempts: Mutex<HashMap<AttemptRef, Arc<Slot>>>,
 }
 
@@ -65,7 +67,8 @@ impl Broker {
     #[must_use]
     pub fn new(options: Options, ledger: Arc<dyn Ledger>) -> Self {
         let dialer = Dialer::new(&options.name_servers, options.bounds.connect_time);
-        let inner = Inner { options: Arc::new(options), ledger, dialer, attempts: Mutex::default() };
+        let memory = Memory::new(&options.bounds);
+        let inner = Inner { options: Arc::new(options), ledger, dialer, memory, attempts: Mutex::default() };
         Self { inner: Arc::new(inner) }
     }
 
@@ -75,10 +78,13 @@ impl Broker {
     /// [`OpenError`] if it cannot be served.
     pub async fn open(&self, grant: Grant) -> Result<(), OpenError> {
         let slot = Arc::clone(self.attempts().entry(grant.attempt.clone()).or_default());
-        let Inner { options, ledger, dialer, .. } = &*self.inner;
+        let Inner { options, ledger, dialer, memory, .. } = &*self.inner;
         let attempt = slot
             .attempt
-            .get_or_try_init(|| Attempt::open(grant, Arc::clone(options), Arc::clone(ledger), dialer.clone()))
+            .get_or_try_init(|| {
+                let memory = Arc::clone(memory);
+                Attempt::open(grant, Arc::clone(options), Arc::clone(ledger), dialer.clone(), memory)
+            })
             .await?;
         if let Some(rules) = slot.early().take() {
             attempt.allow(rules);

@@ -85,15 +85,26 @@ pub struct GitCredential {
     pub token: String,
 }
 
-/// What one attempt may use of the broker, so that none can hurt another.
+/// What one attempt may use of the broker, so that none can hurt another, and what all of them may.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Connections at a time.
     pub connections: usize,
+    /// Connections of all attempts at a time, but for the first few of each, which it always has.
+    pub connections_of_all: usize,
     /// Bytes of a request's head.
     pub head_bytes: usize,
-    /// Bytes of a request to the model.
+    /// Bytes of a request to the model, also after it is decompressed.
     pub body_bytes: usize,
+    /// Bytes that requests to the model hold at a time.
+    pub held_bytes: usize,
+    /// The same for all attempts. More than one of them may hold, so that something is left for the others; each has
+    /// some megabytes of its own besides.
+    pub held_by_all: usize,
+    /// How long a request waits for them.
+    pub room_time: Duration,
+    /// How long the body of a request to the model may take to arrive. It comes through a socket of this machine.
+    pub body_time: Duration,
     /// How long a head may take to arrive.
     pub head_time: Duration,
     /// How long a connection may be silent.
@@ -108,8 +119,13 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             connections: 256,
+            connections_of_all: 512,
             head_bytes: 64 << 10,
             body_bytes: 64 << 20,
+            held_bytes: 64 << 20,
+            held_by_all: 96 << 20,
+            room_time: Duration::from_secs(60),
+            body_time: Duration::from_secs(60),
             head_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(600),
             total_time: Duration::from_secs(6 * 3600),

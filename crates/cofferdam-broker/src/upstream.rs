@@ -23,6 +23,10 @@ use crate::dial::{AddressCheck, DialError, Dialer};
 /// close theirs, so that a request seldom meets a connection that is just being closed.
 const KEPT: Duration = Duration::from_secs(45);
 
+/// What is held of an answer that somebody reads slowly. The library's own choice is six times as much, for each of as many
+/// answers as an attempt has connections.
+pub(crate) const BUFFER: usize = 64 << 10;
+
 /// A client with connections of its own. One for each kind of address check, because a kept connection was
 /// checked when it was made and is not checked again.
 #[derive(Clone)]
@@ -70,6 +74,7 @@ impl Client {
         let inner = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(KEPT)
+            .http1_max_buf_size(BUFFER)
             .build(https);
         Self { inner }
     }

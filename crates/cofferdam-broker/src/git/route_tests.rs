@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::accept::{Behind, accept};
 use crate::options::{Bounds, GitCredential, Locked, PriceTable, Secrets, Upstream};
+use crate::places::Places;
 use crate::recorder::Recorder;
 use crate::rules::Rules;
 use crate::test_ledger::TestLedger;
@@ -53,7 +54,12 @@ impl Fixture {
         let ledger = Arc::new(TestLedger::default());
         let serving = serving(&host, path, push, Arc::clone(&ledger));
         let socket = UnixListener::bind(folder.path().join("egress.sock")).unwrap();
-        tokio::spawn(accept(Arc::clone(&serving), socket, Behind::Gateway, Arc::new(Semaphore::new(64))));
+        tokio::spawn(accept(
+            Arc::clone(&serving),
+            socket,
+            Behind::Gateway,
+            Places::new(64, &Arc::new(Semaphore::new(64))),
+        ));
         let gateway = relay(folder.path().join("egress.sock")).await;
         Self { folder, host, gateway, serving, ledger }
     }

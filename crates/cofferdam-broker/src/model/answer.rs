@@ -19,6 +19,7 @@ use super::relay::{Metered, Relay, Settlement};
 use super::route::Endpoint;
 use super::trouble::{Failure, printable};
 use crate::body::Body;
+use crate::memory::AnswerRoom;
 use crate::options::{Bounds, Credential};
 use crate::upstream::RequestError;
 
@@ -33,6 +34,7 @@ pub(crate) struct Exchange<'r> {
     pub bounds: &'r Bounds,
     pub credential: &'r Credential,
     pub settlement: Settlement,
+    pub room: AnswerRoom,
 }
 
 impl Exchange<'_> {
@@ -43,7 +45,8 @@ impl Exchange<'_> {
             Err(why) => return self.unreadable(answer.status(), why).await,
         };
         let (head, body) = answer.into_parts();
-        let metered = Metered { meter: Meter::new(self.endpoint, form), settlement: self.settlement };
+        let metered =
+            Metered { meter: Meter::within(self.endpoint, form, self.room), settlement: self.settlement };
         let mask = Mask::new(self.credential.secret());
         let relay = Relay::new(body, head.status.as_u16(), self.bounds, mask, metered);
         let mut response = Response::new(BodyExt::boxed(relay));

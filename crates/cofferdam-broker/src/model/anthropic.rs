@@ -1,13 +1,13 @@
 //! What a request to Anthropic may ask for.
 
-use super::json::Json;
+use super::found::Found;
+use super::json::{Ahead, Fault, Keep, Scanner, Shape, Short};
 use super::refusal::Refusal;
-use super::request::Findings;
 
 /// The fields that are forwarded. A field that is not here is taken out: tomorrow's connector must not pass
 /// because today nobody knew its name. `service_tier`, `speed` and `inference_geo` are left out on purpose,
 /// since they change the price.
-const FIELDS: [&str; 18] = [
+pub(crate) const FIELDS: [&str; 18] = [
     "model",
     "messages",
     "system",
@@ -28,73 +28,169 @@ const FIELDS: [&str; 18] = [
     "diagnostics",
 ];
 
+/// Fields that let the vendor fetch or keep things, unless they are empty.
+pub(crate) const REFUSED: [&str; 2] = ["mcp_servers", "container"];
+
 /// Tools that the agent runs itself, by the beginning of their type. Searching among the request's own tools
 /// is done by the vendor, but reaches nothing.
 const CLIENT_TOOLS: [&str; 5] = ["bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_"];
 
-/// Refuses what lets the vendor fetch or keep things, and takes out what is not known.
-pub(crate) fn check(body: &mut Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
-    for field in ["mcp_servers", "container"] {
-        if body.get(field).is_some_and(|value| *value != Json::List(Vec::new())) {
-            return Err(Refusal::vendor_side(&format!("the field `{field}`")));
-        }
+/// Reads the tools that are offered.
+pub(crate) fn tools(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
+    let mut found = Found::default();
+    if scanner.ahead()? != Ahead::List {
+        scanner.value()?;
+        return Ok(found);
     }
-    findings.keep_fields(body, &FIELDS);
-    for tool in body.get("tools").map(Json::items).unwrap_or_default() {
-        match tool.get("type").map(Json::as_text) {
-            None | Some(Some("custom")) => {}
-            Some(Some(kind)) if CLIENT_TOOLS.iter().any(|begin| kind.starts_with(begin)) => {}
+    scanner.list(|scanner| {
+        let at = scanner.position();
+        match kind_of_tool(scanner)? {
+            None => {}
+            Some(Some(kind)) if kind.word() == "custom" || is_client_tool(kind) => {}
             Some(kind) => {
-                return Err(Refusal::vendor_side(&format!("the tool `{}`", kind.unwrap_or("?"))));
+                let kind = kind.as_ref().map_or("?", Short::as_str);
+                found.refuse(at, || Refusal::vendor_side(&format!("the tool `{kind}`")));
             }
         }
+        Ok(Keep::Yes)
+    })?;
+    Ok(found)
+}
+
+fn is_client_tool(kind: Short) -> bool {
+    CLIENT_TOOLS.iter().any(|begin| kind.as_str().starts_with(begin))
+}
+
+/// The type of a tool, if it has one, and if that is text.
+fn kind_of_tool(scanner: &mut Scanner<'_>) -> Result<Option<Option<Short>>, Fault> {
+    let mut kind = None;
+    if scanner.ahead()? != Ahead::Object {
+        scanner.value()?;
+        return Ok(kind);
     }
-    for field in ["system", "messages"] {
-        if let Some(value) = body.get(field) {
-            content(value, findings)?;
+    scanner.object(|scanner| {
+        let is_kind = scanner.name() == "type";
+        match scanner.value()? {
+            Shape::Text if is_kind => kind = Some(Some(scanner.short())),
+            Shape::Null => {}
+            _ if is_kind => kind = Some(None),
+            _ => {}
         }
+        Ok(Keep::Yes)
+    })?;
+    Ok(kind)
+}
+
+/// A part of what is said.
+#[derive(Default)]
+struct Part {
+    is_text: bool,
+    kind: Option<Short>,
+    /// How long its `data` is.
+    data: usize,
+    found: Found,
+}
+
+impl Part {
+    fn kind(&self) -> &str {
+        self.kind.as_ref().map_or("", Short::word)
     }
-    Ok(())
 }
 
 /// Looks at every content block, however deep: results of tools and documents hold blocks too.
-fn content(value: &Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
-    for item in value.items() {
-        content(item, findings)?;
+pub(crate) fn content(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
+    if scanner.ahead()? == Ahead::Other {
+        scanner.value()?;
+        return Ok(Found::default());
     }
-    let kind = value.get_text("type").unwrap_or_default();
-    if kind == "container_upload" || value.get("file_id").is_some() {
-        return Err(Refusal::vendor_side("a file that is kept at the vendor"));
-    }
-    for (name, field) in value.fields() {
-        match name.as_ref() {
-            // What the model once passed to a tool is the agent's own data; the vendor reads nothing in it.
-            "input" if kind == "tool_use" => {}
-            "source" => source(field, kind, findings)?,
-            // Not in this interface; a gateway that translates between them might know it all the same.
-            "image_url" | "file_url" | "file_id" if *field != Json::Null => {
-                return Err(Refusal::vendor_side(&format!("a file or image named by `{name}`")));
-            }
-            _ => content(field, findings)?,
+    part(scanner).map(|part| part.found)
+}
+
+fn part(scanner: &mut Scanner<'_>) -> Result<Part, Fault> {
+    match scanner.ahead()? {
+        Ahead::Other => Ok(Part { is_text: scanner.value()? == Shape::Text, ..Part::default() }),
+        Ahead::List => {
+            let mut found = Found::default();
+            scanner.list(|scanner| {
+                found.add(content(scanner)?);
+                Ok(Keep::Yes)
+            })?;
+            Ok(Part { found, ..Part::default() })
         }
+        Ahead::Object => block(scanner),
+    }
+}
+
+/// What a block's type decides is found when the block has been read: its type may be its last field.
+fn block(scanner: &mut Scanner<'_>) -> Result<Part, Fault> {
+    let begin = scanner.position();
+    let mut block = Part::default();
+    let (mut input, mut source, mut has_file_id) = (Found::default(), None, false);
+    scanner.object(|scanner| {
+        let at = scanner.position();
+        match scanner.name() {
+            "type" => {
+                let field = part(scanner)?;
+                if field.is_text {
+                    block.kind = Some(scanner.short());
+                }
+                block.found.add(field.found);
+            }
+            "data" => {
+                let field = part(scanner)?;
+                if field.is_text {
+                    block.data = scanner.text().1;
+                }
+                block.found.add(field.found);
+            }
+            "input" => input = content(scanner)?,
+            "source" => source = Some((at, part(scanner)?)),
+            "file_id" => has_file_id = scanner.value()? != Shape::Null,
+            "image_url" => named(scanner, "image_url", at, &mut block.found)?,
+            "file_url" => named(scanner, "file_url", at, &mut block.found)?,
+            _ => block.found.add(content(scanner)?),
+        }
+        Ok(Keep::Yes)
+    })?;
+    if block.kind() == "container_upload" || has_file_id {
+        block.found.refuse(begin, || Refusal::vendor_side("a file that is kept at the vendor"));
+    }
+    // What the model once passed to a tool is the agent's own data; the vendor reads nothing in it.
+    if block.kind() != "tool_use" {
+        block.found.add(input);
+    }
+    if let Some((at, source)) = source {
+        let found = judge_source(source, block.kind(), at);
+        block.found.add(found);
+    }
+    Ok(block)
+}
+
+/// Not in this interface; a gateway that translates between them might know it all the same.
+fn named(scanner: &mut Scanner<'_>, name: &str, at: u64, found: &mut Found) -> Result<(), Fault> {
+    if scanner.value()? != Shape::Null {
+        found.refuse(at, || Refusal::vendor_side(&format!("a file or image named by `{name}`")));
     }
     Ok(())
 }
 
-fn source(source: &Json<'_>, block: &str, findings: &mut Findings) -> Result<(), Refusal> {
+fn judge_source(source: Part, block: &str, at: u64) -> Found {
+    let mut found = Found::default();
     // A search result that the agent made itself names its source in words.
-    if source.as_text().is_some() && block == "search_result" {
-        return Ok(());
+    if source.is_text && block == "search_result" {
+        return found;
     }
-    match source.get_text("type") {
-        Some("base64") if block == "image" => {
-            findings.count_image(source.get_text("data").map_or(0, str::len));
-            Ok(())
+    let refused = match source.kind() {
+        "base64" if block == "image" => {
+            found.count_image(source.data);
+            return found;
         }
-        Some("base64" | "text") => Ok(()),
-        Some("content") => content(source, findings),
-        Some("url") => Err(Refusal::vendor_side("an image or document by its URL")),
-        Some("file") => Err(Refusal::vendor_side("a file that is kept at the vendor")),
-        _ => Err(Refusal::vendor_side("a content block whose source is not in the request")),
-    }
+        "base64" | "text" => return found,
+        "content" => return source.found,
+        "url" => "an image or document by its URL",
+        "file" => "a file that is kept at the vendor",
+        _ => "a content block whose source is not in the request",
+    };
+    found.refuse(at, || Refusal::vendor_side(refused));
+    found
 }

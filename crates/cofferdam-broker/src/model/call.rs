@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::meter::Reading;
-use super::purse::{Purse, Reservation};
+use super::purse::{Purse, Reservation, larger};
 use super::streak::Streak;
 use super::trouble::{kind_of, printable};
 use super::usage::Usage;
@@ -81,25 +81,35 @@ impl Call {
         Self(Some(Open { books, id, label, reservation, began: Instant::now() }))
     }
 
+    /// The answer says that it has used so much, and goes on.
+    pub(crate) fn uses(&mut self, usage: &Usage) {
+        if let Some(Open { books, label, reservation, .. }) = &mut self.0 {
+            books.purse.raise(reservation, usage.spent(label.price.as_ref()));
+        }
+    }
+
     /// Writes down how it ended, in a task of its own: whoever waits for it can be dropped with its connection,
-    /// and the books must be right all the same.
+    /// and the books must be right all the same. What it cost counts at once.
     pub(crate) fn end(mut self, ending: Ending) -> JoinHandle<()> {
-        let open = self.0.take().expect("a call is taken apart only here and when it is dropped");
-        tokio::spawn(open.end(ending))
+        let mut open = self.0.take().expect("a call is taken apart only here and when it is dropped");
+        let charge = open.charge(ending);
+        open.books.purse.raise(&mut open.reservation, charge.spent);
+        tokio::spawn(open.end(charge))
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
         if let Some(open) = self.0.take() {
-            tokio::spawn(open.end(Ending::Lost(None)));
+            let charge = open.charge(Ending::Lost(None));
+            tokio::spawn(open.end(charge));
         }
     }
 }
 
 impl Open {
-    async fn end(self, ending: Ending) {
-        let Charge { spent, usage, trouble, status } = self.charge(ending);
+    async fn end(self, charge: Charge) {
+        let Charge { spent, usage, trouble, status } = charge;
         self.books.streak.note(trouble.as_ref(), tokio::time::Instant::now());
         let mut events = Vec::new();
         if trouble.is_none() || spent.tokens > 0 {
@@ -195,14 +205,6 @@ struct Charge {
     usage: Option<Usage>,
     trouble: Option<ModelTrouble>,
     status: Option<u16>,
-}
-
-fn larger(a: Spent, b: Spent) -> Spent {
-    Spent {
-        cost_micro_usd: a.cost_micro_usd.max(b.cost_micro_usd),
-        tokens: a.tokens.max(b.tokens),
-        calls: a.calls.max(b.calls),
-    }
 }
 
 /// What was wrong with an answer that began well.

@@ -1,33 +1,95 @@
-//! Bodies that arrive compressed: Codex sends zstd when it is logged in. What comes out is bounded, so that
-//! a few bytes cannot become the host's whole memory.
+//! Bodies that arrive compressed: Codex sends zstd when it is logged in. They are undone piece by piece, and each piece is
+//! checked before the next one is undone, so that a few bytes cannot become the host's whole memory.
 
-use std::borrow::Cow;
 use std::io::Read;
+use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode, header};
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
+use super::json::Source;
 use super::refusal::Refusal;
+use crate::memory::Memory;
 
-/// The body as it was before it was compressed.
-pub(crate) fn decode<'b>(
-    headers: &HeaderMap,
-    body: &'b [u8],
-    limit: usize,
-) -> Result<Cow<'b, [u8]>, Refusal> {
+/// The largest window of zstd: as much as a client on the web may ask for (RFC 9659). The decoder itself holds whatever a
+/// request says that it needs.
+const LARGEST_WINDOW: u64 = 8 << 20;
+
+/// How a body is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Gzip,
+    Zstd,
+}
+
+/// How the body is compressed, if it is. Once: a body that was compressed twice is refused.
+pub(crate) fn encoding(headers: &HeaderMap) -> Result<Option<Encoding>, Refusal> {
     let mut encodings = headers.get_all(header::CONTENT_ENCODING).iter();
-    let (encoding, more) = (encodings.next(), encodings.next().is_some());
-    let Some(encoding) = encoding else { return Ok(Cow::Borrowed(body)) };
-    let decoded = match encoding.as_bytes() {
-        _ if more => return Err(unknown_encoding()),
-        b"identity" => return Ok(Cow::Borrowed(body)),
-        b"gzip" => bounded(flate2::read::GzDecoder::new(body), limit)?,
-        b"zstd" => {
-            let decoder = ruzstd::decoding::StreamingDecoder::new(body).map_err(|_| broken())?;
-            bounded(decoder, limit)?
+    match (encodings.next().map(http::HeaderValue::as_bytes), encodings.next()) {
+        (None | Some(b"identity"), None) => Ok(None),
+        (Some(b"gzip"), None) => Ok(Some(Encoding::Gzip)),
+        (Some(b"zstd"), None) => Ok(Some(Encoding::Zstd)),
+        _ => Err(unknown_encoding()),
+    }
+}
+
+impl Encoding {
+    /// Lets somebody read what a body was before it was compressed.
+    pub(crate) fn read<T>(
+        self,
+        body: impl Read,
+        memory: &Arc<Memory>,
+        read: impl FnOnce(Source<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        match self {
+            Self::Gzip => read(Source::Decoded(Box::new(flate2::read::GzDecoder::new(body)))),
+            Self::Zstd => {
+                let mut decoder = memory.take_decoder();
+                let outcome = with_zstd(body, &mut decoder, read);
+                memory.keep_decoder(decoder);
+                outcome
+            }
         }
-        _ => return Err(unknown_encoding()),
+    }
+}
+
+fn with_zstd<T>(
+    mut body: impl Read,
+    decoder: &mut FrameDecoder,
+    read: impl FnOnce(Source<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let head = zstd_head(&mut body)?;
+    let whole = head.as_slice().chain(body);
+    let decoder = StreamingDecoder::new_with_decoder(whole, decoder).map_err(|_| broken())?;
+    read(Source::Decoded(Box::new(decoder)))
+}
+
+/// The beginning of a frame, once its window is known to be small enough (RFC 8878, 3.1.1.1).
+fn zstd_head(body: &mut impl Read) -> Result<Vec<u8>, Refusal> {
+    let mut head = vec![0; 6];
+    body.read_exact(&mut head).map_err(|_| broken())?;
+    let descriptor = head[4];
+    let is_single_segment = descriptor & 0x20 != 0;
+    let window = if is_single_segment {
+        // The window is the content, whose size follows the dictionary's number. The first byte of the two is read.
+        let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+        let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+        let mut more = vec![0; dictionary + size - 1];
+        body.read_exact(&mut more).map_err(|_| broken())?;
+        head.extend_from_slice(&more);
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(&head[5 + dictionary..]);
+        u64::from_le_bytes(bytes) + if size == 2 { 256 } else { 0 }
+    } else {
+        let (exponent, mantissa) = (head[5] >> 3, u64::from(head[5] & 7));
+        let base = 1_u64 << (10 + exponent);
+        base + (base / 8) * mantissa
     };
-    Ok(Cow::Owned(decoded))
+    if window > LARGEST_WINDOW {
+        let message = "the request's zstd window is larger than 8 MiB";
+        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
+    }
+    Ok(head)
 }
 
 /// A body that is larger than the broker takes.
@@ -36,13 +98,8 @@ pub(crate) fn too_large(limit: usize) -> Refusal {
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
 }
 
-fn bounded(reader: impl Read, limit: usize) -> Result<Vec<u8>, Refusal> {
-    let mut out = Vec::new();
-    reader.take(limit as u64 + 1).read_to_end(&mut out).map_err(|_| broken())?;
-    if out.len() > limit { Err(too_large(limit)) } else { Ok(out) }
-}
-
-fn broken() -> Refusal {
+/// A body that is not compressed in the way that it says.
+pub(crate) fn broken() -> Refusal {
     Refusal::bad_request("encoding", "the request's body is not what its content-encoding says")
 }
 
@@ -52,46 +109,5 @@ fn unknown_encoding() -> Refusal {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use super::*;
-
-    fn encoded_as(encoding: &'static str) -> HeaderMap {
-        HeaderMap::from_iter([(header::CONTENT_ENCODING, encoding.parse().unwrap())])
-    }
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    }
-
-    #[test]
-    fn gzip_and_zstd_are_undone() {
-        let zstd = ruzstd::encoding::compress_to_vec(
-            &b"{\"a\":1}"[..],
-            ruzstd::encoding::CompressionLevel::Uncompressed,
-        );
-        assert_eq!(decode(&encoded_as("zstd"), &zstd, 100).unwrap().as_ref(), b"{\"a\":1}");
-        assert_eq!(decode(&encoded_as("gzip"), &gzip(b"{}"), 100).unwrap().as_ref(), b"{}");
-    }
-
-    #[test]
-    fn a_bomb_stops_at_the_bound() {
-        let bomb = gzip(&vec![0; 10 << 20]);
-        assert!(bomb.len() < 20_000);
-        let refusal = decode(&encoded_as("gzip"), &bomb, 1 << 20).unwrap_err();
-        assert_eq!(refusal.status, StatusCode::PAYLOAD_TOO_LARGE);
-    }
-
-    #[test]
-    fn unknown_and_stacked_encodings_are_refused() {
-        let mut stacked = encoded_as("gzip");
-        stacked.append(header::CONTENT_ENCODING, "zstd".parse().unwrap());
-        for headers in [encoded_as("br"), encoded_as("gzip, gzip"), stacked] {
-            let refusal = decode(&headers, b"", 100).unwrap_err();
-            assert_eq!(refusal.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
-        }
-    }
-}
+#[path = "decode_tests.rs"]
+mod tests;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use cofferdam_core::{ModelTrouble, TroubleKind, Vendor};
 use http::{Request, Response, StatusCode};
-use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 
 use super::Routes;
@@ -22,11 +21,7 @@ use crate::options::{Credential, Locked, Upstream};
 
 impl Routes {
     /// Pays for a request, sends it, and passes the answer on.
-    pub(super) async fn forward(
-        &self,
-        mut rebuilt: Rebuilt,
-        place: Option<SemaphorePermit<'_>>,
-    ) -> Result<Response<Body>, Refusal> {
+    pub(super) async fn forward(&self, mut rebuilt: Rebuilt) -> Result<Response<Body>, Refusal> {
         let endpoint = rebuilt.endpoint;
         let label = self.label(&rebuilt)?;
         let upstream = match self.options.secrets.upstream(endpoint.vendor(), self.agent) {
@@ -37,24 +32,24 @@ impl Routes {
         if let Some(last_word) = self.last_word(endpoint) {
             return Ok(last_word);
         }
-        let (settlement, bytes) = match rebuilt.payload.take() {
+        let (settlement, body) = match rebuilt.payload.take() {
             Some(payload) if endpoint.generates() => match self.pay(&label, &payload).await? {
                 Paid::Call(call, limit) => {
-                    (Settlement::Call(call), payload.into_bytes(limit.filter(|_| upstream.takes_limit())))
+                    (Settlement::Call(call), payload.into_body(limit.filter(|_| upstream.takes_limit())))
                 }
                 Paid::Exhausted(response) => return Ok(response),
             },
             payload => {
                 let settlement = Settlement::Free(Arc::clone(&self.books), label.clone());
-                (settlement, payload.map(|payload| payload.into_bytes(None)).unwrap_or_default())
+                (settlement, payload.map_or_else(|| full(""), |payload| payload.into_body(None)))
             }
         };
-        let request = address(&upstream, &rebuilt, bytes)?;
+        // The request's memory is free again as it is sent.
+        let request = address(&upstream, &rebuilt, body)?;
         let answer = timeout(self.options.bounds.idle_time, self.client.request(request)).await;
-        // From here on the request's body is the connection's.
-        drop(place);
         let bounds = &self.options.bounds;
-        let exchange = Exchange { endpoint, bounds, credential: &upstream.credential, settlement };
+        let room = self.intake.share().answer();
+        let exchange = Exchange { endpoint, bounds, credential: &upstream.credential, settlement, room };
         let failed = match answer {
             Ok(Ok(answer)) if answer.status().is_success() => return Ok(exchange.pass_on(answer).await),
             Ok(Ok(answer)) => exchange.judge(answer).await,
@@ -161,7 +156,7 @@ enum Paid {
 }
 
 /// The rebuilt request with the address of the vendor's interface.
-fn address(upstream: &Upstream, rebuilt: &Rebuilt, bytes: Vec<u8>) -> Result<Request<Body>, Refusal> {
+fn address(upstream: &Upstream, rebuilt: &Rebuilt, body: Body) -> Result<Request<Body>, Refusal> {
     let base = upstream.base_url.trim_end_matches('/');
     let query = rebuilt.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
     let path = match &upstream.credential {
@@ -170,9 +165,9 @@ fn address(upstream: &Upstream, rebuilt: &Rebuilt, bytes: Vec<u8>) -> Result<Req
     };
     let address = format!("{base}{path}{query}");
     let mut request =
-        Request::builder().method(rebuilt.endpoint.method()).uri(address).body(full(bytes)).map_err(
-            |_| Refusal::bad_request("base_url", format!("the model's base URL `{base}` is not an address")),
-        )?;
+        Request::builder().method(rebuilt.endpoint.method()).uri(address).body(body).map_err(|_| {
+            Refusal::bad_request("base_url", format!("the model's base URL `{base}` is not an address"))
+        })?;
     *request.headers_mut() = rebuilt.headers.clone();
     Ok(request)
 }

@@ -6,8 +6,14 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::route::Endpoint;
-use super::sse::{Found, LONGEST_EVENT, Splitter};
+use super::sse::{Found, LONGEST_EVENT, Splitter, append};
 use super::usage::Usage;
+use crate::memory::AnswerRoom;
+
+/// Why an answer was not read.
+const TOO_LONG: &str = "the answer is longer than the 4 MiB that are read, or many long ones came at once";
+const TOO_LONG_EVENT: &str =
+    "an event is longer than the 4 MiB that are read, or many long ones came at once";
 
 /// How the answer comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +31,7 @@ pub struct Meter {
     form: Form,
     splitter: Splitter,
     whole: Vec<u8>,
+    room: AnswerRoom,
     reading: Reading,
 }
 
@@ -47,33 +54,44 @@ impl Meter {
     /// A meter for the answer of one call.
     #[must_use]
     pub fn new(endpoint: Endpoint, form: Form) -> Self {
+        Self::within(endpoint, form, AnswerRoom::alone())
+    }
+
+    /// The same, which keeps no more of the answer than it has room for.
+    pub(crate) fn within(endpoint: Endpoint, form: Form, room: AnswerRoom) -> Self {
         let (splitter, whole) = (Splitter::default(), Vec::new());
-        Self { endpoint, form, splitter, whole, reading: Reading::default() }
+        Self { endpoint, form, splitter, whole, room, reading: Reading::default() }
     }
 
     /// Reads the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let Self { endpoint, form, splitter, whole, reading } = self;
+        let Self { endpoint, form, splitter, whole, room, reading } = self;
         reading.bytes += bytes.len() as u64;
         match form {
-            Form::Stream => splitter.feed(bytes, |found| reading.found(*endpoint, found)),
-            Form::Whole if whole.len() + bytes.len() > LONGEST_EVENT => {
-                *whole = Vec::new();
-                reading.unread = Some("the answer is longer than 8 MiB");
+            Form::Stream => splitter.feed(bytes, room, |found| reading.found(*endpoint, found)),
+            Form::Whole if reading.unread.is_some() => {}
+            Form::Whole => {
+                let length = whole.len() + bytes.len();
+                if length > LONGEST_EVENT || !room.covers(length) {
+                    *whole = Vec::new();
+                    room.release();
+                    reading.unread = Some(TOO_LONG);
+                } else {
+                    append(whole, bytes);
+                }
             }
-            Form::Whole if reading.unread.is_none() => whole.extend_from_slice(bytes),
-            Form::Whole => {}
         }
     }
 
     /// Says that no more bytes come.
     pub fn end(&mut self) {
-        let Self { endpoint, form, splitter, whole, reading } = self;
+        let Self { endpoint, form, splitter, whole, room, reading } = self;
         match form {
-            Form::Stream => splitter.end(|found| reading.found(*endpoint, found)),
+            Form::Stream => splitter.end(room, |found| reading.found(*endpoint, found)),
             Form::Whole if reading.unread.is_none() => reading.whole(*endpoint, &std::mem::take(whole)),
             Form::Whole => {}
         }
+        room.release();
     }
 
     /// What was read.
@@ -93,7 +111,7 @@ impl Reading {
     fn found(&mut self, endpoint: Endpoint, found: Found<'_>) {
         match found {
             Found::Event(data) => self.event(endpoint, data),
-            Found::TooLong => self.unread = Some("an event is longer than 8 MiB"),
+            Found::TooLong => self.unread = Some(TOO_LONG_EVENT),
         }
     }
 

@@ -1,16 +1,18 @@
 //! The routes to the model: what an agent may ask of its vendor, with a key that it does not have, within a
 //! budget that it cannot overspend.
 //!
-//! A request is admitted by method and path (`route`), read (`intake`), checked and rebuilt (`request`, with
-//! the vendors' rules in `anthropic` and `openai`), paid for (`purse`), forwarded (`forward`) and answered
-//! (`answer`); what passes is metered (`relay`, `meter`), and what went wrong is judged (`trouble`); an agent
+//! A request is admitted by method and path (`route`), read (`intake`), checked and rebuilt in one go (`request`,
+//! `fields`, with the vendors' rules in `anthropic` and `openai`), paid for (`purse`), forwarded (`forward`) and
+//! answered (`answer`); what passes is metered (`relay`, `meter`), and what went wrong is judged (`trouble`); an agent
 //! that would repeat it for minutes is told to leave it (`streak`).
 
 mod answer;
 mod anthropic;
 mod call;
 mod decode;
+mod fields;
 mod forward;
+mod found;
 mod headers;
 mod intake;
 mod json;
@@ -50,11 +52,10 @@ use crate::body::{Body, full};
 use crate::dial::{AddressCheck, Dialer};
 use crate::grant::ModelGrant;
 use crate::ledger::{Ledger, LedgerError};
+use crate::memory::Share;
 use crate::options::Options;
 use crate::upstream::Client;
 
-/// Larger requests are checked on a thread that may block: the others share theirs with every stream.
-const CHECKED_AT_ONCE: usize = 256 << 10;
 /// How many refusals are an event each. Of what follows, only every doubling is one.
 const REFUSALS_TOLD: u64 = 64;
 /// How long the last calls may take to be written down.
@@ -80,16 +81,16 @@ impl Routes {
         options: Arc<Options>,
         ledger: Arc<dyn Ledger>,
         dialer: Dialer,
+        share: Share,
     ) -> Result<Self, LedgerError> {
         let spent = ledger.spent(&attempt.run).await?;
-        let rules = Rules {
+        let rules = Arc::new(Rules {
             placeholder: grant.placeholder_required.then(|| grant.placeholder.clone()),
             vendor_tools: grant.vendor_tools,
             body_bytes: options.bounds.body_bytes,
-        };
+        });
         Ok(Self {
             agent: grant.agent,
-            rules: Arc::new(rules),
             books: Arc::new(Books {
                 attempt,
                 ledger,
@@ -98,7 +99,8 @@ impl Routes {
             }),
             // The base URL is the caller's own, and may well be on this machine.
             client: Client::new(dialer, AddressCheck::Trusted),
-            intake: Intake::new(options.bounds),
+            intake: Intake::new(options.bounds, share, Arc::clone(&rules)),
+            rules,
             options,
             refusals: AtomicU64::new(0),
             stripped: Mutex::default(),
@@ -130,21 +132,9 @@ impl Routes {
         if let Endpoint::Preflight(_) = endpoint {
             return Ok(Response::new(full("")));
         }
-        let taken = self.intake.read(body).await?;
-        let rules = Arc::clone(&self.rules);
-        let compressed = head.headers.contains_key(http::header::CONTENT_ENCODING);
-        let is_small = taken.bytes.len() <= CHECKED_AT_ONCE && !compressed;
-        let bytes = taken.bytes;
-        let check = move || request::rebuild(endpoint, &head.uri, &head.headers, &bytes, &rules);
-        let rebuilt = if is_small {
-            check()?
-        } else {
-            tokio::task::spawn_blocking(check)
-                .await
-                .map_err(|_| Refusal::bad_request("internal", "the request could not be checked"))??
-        };
+        let rebuilt = self.intake.take(endpoint, &head, body).await?;
         self.tell_stripped(&rebuilt).await;
-        self.forward(rebuilt, taken.place).await
+        self.forward(rebuilt).await
     }
 
     async fn tell_refusal(&self, method: &Method, uri: &Uri, refusal: &Refusal) {

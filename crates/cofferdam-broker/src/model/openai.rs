@@ -1,12 +1,12 @@
 //! What a request to OpenAI may ask for, by Responses or by Chat Completions.
 
-use super::json::Json;
+use super::found::{Found, Stripped};
+use super::json::{Ahead, Fault, Keep, Scanner, Shape, Short};
 use super::refusal::Refusal;
-use super::request::Findings;
 
 /// The fields of Responses that are forwarded; others are taken out, as for Anthropic. `service_tier` is left
 /// out because it changes the price, `prompt_cache_retention` because it stores.
-const RESPONSES: [&str; 23] = [
+pub(crate) const RESPONSES: [&str; 23] = [
     "model",
     "input",
     "instructions",
@@ -34,7 +34,7 @@ const RESPONSES: [&str; 23] = [
 
 /// The fields of Chat Completions that are forwarded. `n` is left out, because it multiplies what is reserved,
 /// and `store`, which is off unless asked for.
-const CHAT: [&str; 27] = [
+pub(crate) const CHAT: [&str; 27] = [
     "model",
     "messages",
     "tools",
@@ -64,135 +64,341 @@ const CHAT: [&str; 27] = [
     "prompt_cache_key",
 ];
 
-/// Refuses what lets the vendor fetch or keep things, takes out what is not known, and switches storing off.
-pub(crate) fn check_responses(body: &mut Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
-    for field in ["previous_response_id", "conversation", "prompt"] {
-        if body.get(field).is_some() {
-            return Err(Refusal::vendor_side(&format!("the field `{field}`")));
-        }
-    }
-    check_model(body)?;
-    findings.keep_fields(body, &RESPONSES);
-    // Stored is the vendor's default, so leaving the field out is not enough.
-    body.set("store", Json::Bool(false));
-    if let Some(Json::List(tools)) = body.get_mut("tools") {
-        keep_tools(tools, findings)?;
-    }
-    if let Some(Json::List(items)) = body.get_mut("input") {
-        items.iter_mut().try_for_each(|item| check_late_tools(item, findings))?;
-    }
-    check_tool_choice(body)?;
-    body.get("input").map_or(Ok(()), |input| content(input, findings))
-}
-
+/// Fields that let the vendor fetch or keep things.
+pub(crate) const REFUSED_IN_RESPONSES: [&str; 3] = ["previous_response_id", "conversation", "prompt"];
 /// The same for Chat Completions.
-pub(crate) fn check_chat(body: &mut Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
-    if body.get("web_search_options").is_some() {
-        return Err(Refusal::vendor_side("the field `web_search_options`"));
-    }
-    check_model(body)?;
-    findings.keep_fields(body, &CHAT);
-    for tool in body.get("tools").map(Json::items).unwrap_or_default() {
-        let kind = tool.get_text("type").unwrap_or("?");
-        if !matches!(kind, "function" | "custom") {
-            return Err(Refusal::vendor_side(&format!("the tool `{kind}`")));
-        }
-    }
-    check_tool_choice(body)?;
-    body.get("messages").map_or(Ok(()), |messages| content(messages, findings))
-}
+pub(crate) const REFUSED_IN_CHAT: [&str; 1] = ["web_search_options"];
 
 /// Some models search the web without being given a tool.
-fn check_model(body: &Json<'_>) -> Result<(), Refusal> {
-    let model = body.get_text("model").unwrap_or_default();
+pub(crate) fn check_model(model: &str) -> Result<(), Refusal> {
     if ["-search-", "deep-research"].iter().any(|part| model.contains(part)) {
         return Err(Refusal::vendor_side(&format!("the model `{model}`, which searches the web,")));
     }
     Ok(())
 }
 
-/// Some models are told of their tools in the conversation and not beside it. The attack: a tool that the vendor
-/// runs, offered there.
-fn check_late_tools(item: &mut Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
-    match item.get_mut("tools") {
-        None => Ok(()),
-        Some(Json::List(tools)) => keep_tools(tools, findings),
-        Some(_) => Err(Refusal::bad_request("json", "`tools` is not a list")),
-    }
+/// Tools that were offered, of which those that the vendor runs were taken out.
+#[derive(Default)]
+pub(crate) struct Offered {
+    /// What must be refused.
+    pub(crate) refused: Found,
+    /// What was taken out.
+    pub(crate) stripped: Stripped,
+    /// What was found in those that were kept, read as something that is said.
+    said: Found,
 }
 
-fn keep_tools(tools: &mut Vec<Json<'_>>, findings: &mut Findings) -> Result<(), Refusal> {
-    let mut refused = None;
-    tools.retain_mut(|tool| {
-        let kind = tool.get_text("type").unwrap_or("?").to_owned();
-        let keep = match kind.as_str() {
+/// One tool, and what was found in it.
+#[derive(Default)]
+struct Tool {
+    kind: Option<Short>,
+    is_elsewhere: bool,
+    inner: Option<Inner>,
+    said: Found,
+}
+
+/// The tools in a tool.
+struct Inner {
+    at: u64,
+    offered: Offered,
+}
+
+/// Reads the tools of Responses. One that the vendor runs is refused, or taken out if agents offer it by themselves.
+pub(crate) fn tools(scanner: &mut Scanner<'_>) -> Result<Offered, Fault> {
+    let mut all = Offered::default();
+    if scanner.ahead()? != Ahead::List {
+        all.said = content(scanner)?;
+        return Ok(all);
+    }
+    scanner.list(|scanner| {
+        let at = scanner.position();
+        let tool = tool(scanner)?;
+        let kind = tool.kind;
+        let kind = kind.as_ref().map_or("?", Short::as_str);
+        let keep = match tool.word() {
             "function" | "custom" | "local_shell" | "apply_patch" | "tool_search" => true,
             // Without an environment, or with a local one, the agent runs the command itself.
-            "shell" => tool.get("environment").is_none_or(|it| it.get_text("type") == Some("local")),
+            "shell" => !tool.is_elsewhere,
             // Codex offers these whether or not anybody asked; without them it works on.
             "web_search" | "web_search_preview" | "image_generation" => {
-                findings.strip(format!("the tool `{kind}`"));
-                return false;
+                all.stripped.add(|| format!("the tool `{kind}`"));
+                return Ok(Keep::No);
             }
             "namespace" => {
-                if let Some(Json::List(inner)) = tool.get_mut("tools")
-                    && let Err(refusal) = keep_tools(inner, findings)
-                {
-                    refused.get_or_insert(refusal);
+                if let Some(Inner { offered, .. }) = tool.inner {
+                    all.take(offered);
                 }
-                true
+                all.said.add(tool.said);
+                return Ok(Keep::Yes);
             }
             _ => false,
         };
         if !keep {
-            refused.get_or_insert_with(|| Refusal::vendor_side(&format!("the tool `{kind}`")));
+            all.refused.refuse(at, || Refusal::vendor_side(&format!("the tool `{kind}`")));
         }
-        keep
-    });
-    refused.map_or(Ok(()), Err)
+        if let Some(Inner { at, offered }) = tool.inner {
+            // They were read as those of a namespace, because nothing had said yet that this is none.
+            if !offered.is_whole() {
+                let message = "`tools` stands before `type` in a tool that is no namespace";
+                all.refused.refuse(at, || Refusal::bad_request("json", message));
+            }
+            all.said.add(offered.said);
+        }
+        all.said.add(tool.said);
+        Ok(Keep::Yes)
+    })?;
+    Ok(all)
+}
+
+impl Offered {
+    fn take(&mut self, inner: Self) {
+        self.refused.add(inner.refused);
+        self.stripped.append(inner.stripped);
+        self.said.add(inner.said);
+    }
+
+    /// Whether nothing was taken out of them, and nothing is to be refused.
+    fn is_whole(&self) -> bool {
+        self.stripped.is_empty() && !self.refused.is_refused()
+    }
+}
+
+impl Tool {
+    fn word(&self) -> &str {
+        self.kind.as_ref().map_or("", Short::word)
+    }
+}
+
+fn tool(scanner: &mut Scanner<'_>) -> Result<Tool, Fault> {
+    let mut tool = Tool::default();
+    if scanner.ahead()? != Ahead::Object {
+        tool.said = content(scanner)?;
+        return Ok(tool);
+    }
+    let begin = scanner.position();
+    scanner.object(|scanner| {
+        let at = scanner.position();
+        match scanner.name() {
+            "tools" if tool.kind.is_none() || tool.word() == "namespace" => {
+                if scanner.ahead()? == Ahead::List {
+                    tool.inner = Some(Inner { at, offered: tools(scanner)? });
+                } else {
+                    tool.said.add(content(scanner)?);
+                }
+            }
+            "environment" => {
+                let field = part(scanner)?;
+                tool.is_elsewhere = !field.is_null && field.kind() != "local";
+                tool.said.add(field.found);
+            }
+            _ => {
+                if let Some(kind) = field_of_said(scanner, at, &mut tool.said)? {
+                    tool.kind = Some(kind);
+                }
+            }
+        }
+        Ok(Keep::Yes)
+    })?;
+    check_kind(tool.kind, begin, &mut tool.said);
+    Ok(tool)
+}
+
+/// Reads the tools of Chat Completions.
+pub(crate) fn tools_of_chat(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
+    let mut found = Found::default();
+    if scanner.ahead()? != Ahead::List {
+        scanner.value()?;
+        return Ok(found);
+    }
+    scanner.list(|scanner| {
+        let at = scanner.position();
+        let kind = kind(scanner)?;
+        if !matches!(kind.as_ref().map(Short::word), Some("function" | "custom")) {
+            let kind = kind.as_ref().map_or("?", Short::as_str);
+            found.refuse(at, || Refusal::vendor_side(&format!("the tool `{kind}`")));
+        }
+        Ok(Keep::Yes)
+    })?;
+    Ok(found)
 }
 
 /// A choice can name a tool that the vendor runs, also one that is not in the list.
-fn check_tool_choice(body: &Json<'_>) -> Result<(), Refusal> {
+pub(crate) fn tool_choice(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
     let known = ["function", "custom", "local_shell", "shell", "apply_patch", "allowed_tools", "namespace"];
-    match body.get("tool_choice") {
-        None | Some(Json::Text(_)) => Ok(()),
-        Some(choice) => match choice.get_text("type") {
-            Some(kind) if known.contains(&kind) => Ok(()),
-            kind => Err(Refusal::vendor_side(&format!("the tool `{}`", kind.unwrap_or("?")))),
+    let at = scanner.position();
+    let mut found = Found::default();
+    let kind = match scanner.ahead()? {
+        Ahead::Object => kind(scanner)?,
+        Ahead::List | Ahead::Other => match scanner.value()? {
+            Shape::Null | Shape::Text => return Ok(found),
+            _ => None,
         },
+    };
+    if !kind.as_ref().is_some_and(|kind| known.contains(&kind.word())) {
+        let kind = kind.as_ref().map_or("?", Short::as_str);
+        found.refuse(at, || Refusal::vendor_side(&format!("the tool `{kind}`")));
+    }
+    Ok(found)
+}
+
+/// The type of an object, if it is text.
+fn kind(scanner: &mut Scanner<'_>) -> Result<Option<Short>, Fault> {
+    let mut kind = None;
+    if scanner.ahead()? != Ahead::Object {
+        scanner.value()?;
+        return Ok(kind);
+    }
+    scanner.object(|scanner| {
+        let is_kind = scanner.name() == "type";
+        if scanner.value()? == Shape::Text && is_kind {
+            kind = Some(scanner.short());
+        }
+        Ok(Keep::Yes)
+    })?;
+    Ok(kind)
+}
+
+/// What is said to Responses: what was found in it, and the tools that are offered in it.
+pub(crate) fn input(scanner: &mut Scanner<'_>) -> Result<(Found, Offered), Fault> {
+    let (mut found, mut late) = (Found::default(), Offered::default());
+    if scanner.ahead()? != Ahead::List {
+        return Ok((content(scanner)?, late));
+    }
+    scanner.list(|scanner| {
+        found.add(item(scanner, &mut late)?);
+        Ok(Keep::Yes)
+    })?;
+    Ok((found, late))
+}
+
+/// Some models are told of their tools in the conversation and not beside it. The attack: a tool that the vendor
+/// runs, offered there.
+fn item(scanner: &mut Scanner<'_>, late: &mut Offered) -> Result<Found, Fault> {
+    if scanner.ahead()? != Ahead::Object {
+        return content(scanner);
+    }
+    let begin = scanner.position();
+    let (mut found, mut kind) = (Found::default(), None);
+    scanner.object(|scanner| {
+        let at = scanner.position();
+        if scanner.name() == "tools" {
+            if scanner.ahead()? != Ahead::List {
+                late.refused.refuse(at, || Refusal::bad_request("json", "`tools` is not a list"));
+            }
+            let mut offered = tools(scanner)?;
+            found.add(std::mem::take(&mut offered.said));
+            late.take(offered);
+        } else if let Some(text) = field_of_said(scanner, at, &mut found)? {
+            kind = Some(text);
+        }
+        Ok(Keep::Yes)
+    })?;
+    check_kind(kind, begin, &mut found);
+    Ok(found)
+}
+
+/// A part of what is said.
+#[derive(Default)]
+struct Part {
+    is_null: bool,
+    kind: Option<Short>,
+    found: Found,
+}
+
+impl Part {
+    fn kind(&self) -> &str {
+        self.kind.as_ref().map_or("", Short::word)
     }
 }
 
 /// Looks at everything that was said, however deep. What a tool was called with and answered is text there,
 /// so nothing of the agent's own data looks like one of these fields.
-fn content(value: &Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
-    for item in value.items() {
-        content(item, findings)?;
+pub(crate) fn content(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
+    if scanner.ahead()? == Ahead::Other {
+        scanner.value()?;
+        return Ok(Found::default());
     }
-    if let Some(kind) = value.get_text("type")
-        && (kind == "item_reference" || kind.starts_with("mcp_") || kind == "code_interpreter_call")
-    {
-        return Err(Refusal::vendor_side(&format!("an item of type `{kind}`")));
-    }
-    for (name, field) in value.fields() {
-        match name.as_ref() {
-            "file_id" | "file_url" | "container_id" if *field != Json::Null => {
-                return Err(Refusal::vendor_side(&format!("a file named by `{name}`")));
-            }
-            "image_url" if *field != Json::Null => image(field, findings)?,
-            _ => content(field, findings)?,
+    part(scanner).map(|part| part.found)
+}
+
+fn part(scanner: &mut Scanner<'_>) -> Result<Part, Fault> {
+    let mut this = Part::default();
+    match scanner.ahead()? {
+        Ahead::Other => this.is_null = scanner.value()? == Shape::Null,
+        Ahead::List => scanner.list(|scanner| {
+            this.found.add(content(scanner)?);
+            Ok(Keep::Yes)
+        })?,
+        Ahead::Object => {
+            let begin = scanner.position();
+            scanner.object(|scanner| {
+                let at = scanner.position();
+                if let Some(kind) = field_of_said(scanner, at, &mut this.found)? {
+                    this.kind = Some(kind);
+                }
+                Ok(Keep::Yes)
+            })?;
+            check_kind(this.kind, begin, &mut this.found);
         }
+    }
+    Ok(this)
+}
+
+/// Reads a field of something that is said. Gives its text if it is the type.
+fn field_of_said(scanner: &mut Scanner<'_>, at: u64, found: &mut Found) -> Result<Option<Short>, Fault> {
+    if scanner.name() == "type" && scanner.ahead()? == Ahead::Other {
+        return Ok((scanner.value()? == Shape::Text).then(|| scanner.short()));
+    }
+    match scanner.name() {
+        "file_id" => named(scanner, "file_id", at, found)?,
+        "file_url" => named(scanner, "file_url", at, found)?,
+        "container_id" => named(scanner, "container_id", at, found)?,
+        "image_url" => image(scanner, at, found)?,
+        _ => found.add(content(scanner)?),
+    }
+    Ok(None)
+}
+
+fn named(scanner: &mut Scanner<'_>, name: &str, at: u64, found: &mut Found) -> Result<(), Fault> {
+    if scanner.value()? != Shape::Null {
+        found.refuse(at, || Refusal::vendor_side(&format!("a file named by `{name}`")));
     }
     Ok(())
 }
 
-/// Responses has the URL itself, Chat Completions an object with it.
-fn image(field: &Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
-    let url = field.as_text().or_else(|| field.get_text("url")).unwrap_or_default();
-    if !url.starts_with("data:") {
-        return Err(Refusal::vendor_side("an image by its URL"));
+/// Refuses what stands for something that the vendor keeps or runs. `begin` is where the object does.
+fn check_kind(kind: Option<Short>, begin: u64, found: &mut Found) {
+    let Some(kind) = kind else { return };
+    if matches!(kind.word(), "item_reference" | "code_interpreter_call") || kind.as_str().starts_with("mcp_")
+    {
+        found.refuse(begin, || Refusal::vendor_side(&format!("an item of type `{}`", kind.as_str())));
     }
-    findings.count_image(url.len());
+}
+
+/// Responses has the URL itself, Chat Completions an object with it.
+fn image(scanner: &mut Scanner<'_>, at: u64, found: &mut Found) -> Result<(), Fault> {
+    let mut data = None;
+    let mut look = |scanner: &Scanner<'_>| {
+        let (begin, length) = scanner.text();
+        data = begin.starts_with("data:").then_some(length);
+    };
+    match scanner.ahead()? {
+        Ahead::Object => scanner.object(|scanner| {
+            let is_url = scanner.name() == "url";
+            if scanner.value()? == Shape::Text && is_url {
+                look(scanner);
+            }
+            Ok(Keep::Yes)
+        })?,
+        Ahead::List | Ahead::Other => match scanner.value()? {
+            Shape::Null => return Ok(()),
+            Shape::Text => look(scanner),
+            _ => {}
+        },
+    }
+    match data {
+        Some(length) => found.count_image(length),
+        None => found.refuse(at, || Refusal::vendor_side("an image by its URL")),
+    }
     Ok(())
 }

@@ -99,6 +99,15 @@ impl Purse {
         }
     }
 
+    /// Sets aside more for a call that turns out to cost more than was thought. The next call must not be let through on
+    /// money that is gone, even if that is not written down yet.
+    pub(crate) fn raise(&self, reservation: &mut Reservation, spent: Spent) {
+        let mut state = self.state();
+        let raised = larger(reservation.spent, spent);
+        state.reserved = sum(difference(state.reserved, reservation.spent), raised);
+        reservation.spent = raised;
+    }
+
     /// Replaces a reservation by what was really spent.
     pub(crate) fn settle(&self, reservation: &Reservation, spent: Spent) {
         let mut state = self.state();
@@ -220,6 +229,15 @@ fn dollars(micro_usd: u64) -> String {
     let exact = format!("{:.6}", micro_usd as f64 / 1e6);
     let (whole, parts) = exact.split_once('.').unwrap_or((&exact, ""));
     format!("{whole}.{:0<2}", parts.trim_end_matches('0'))
+}
+
+/// Whichever is more, of each.
+pub(super) fn larger(a: Spent, b: Spent) -> Spent {
+    Spent {
+        cost_micro_usd: a.cost_micro_usd.max(b.cost_micro_usd),
+        tokens: a.tokens.max(b.tokens),
+        calls: a.calls.max(b.calls),
+    }
 }
 
 fn sum(a: Spent, b: Spent) -> Spent {

@@ -47,6 +47,16 @@ pub(crate) struct Metered {
     pub settlement: Settlement,
 }
 
+impl Metered {
+    /// Reads along. What the answer says it has used counts before the agent can act on it.
+    fn feed(&mut self, bytes: &[u8]) {
+        self.meter.feed(bytes);
+        if let (Settlement::Call(call), Some(usage)) = (&mut self.settlement, &self.meter.reading().usage) {
+            call.uses(usage);
+        }
+    }
+}
+
 /// Who is told how the answer ended.
 pub(crate) enum Settlement {
     /// A call that generates.
@@ -65,6 +75,11 @@ impl Relay {
             gathered: Gathered::default(),
             stage: Stage::Passing(Box::new(metered)),
         }
+    }
+
+    fn end_whole(&mut self) {
+        self.end(StreamEnd::Whole, None);
+        self.gathered.add(&self.mask.rest(), Duration::ZERO);
     }
 
     fn end(&mut self, end: StreamEnd, error: Option<BodyError>) {
@@ -104,8 +119,12 @@ impl http_body::Body for Relay {
                     Poll::Ready(Some(Ok(frame))) => {
                         // Trailers are headers that nobody has looked at.
                         let Ok(bytes) = frame.into_data() else { continue };
-                        metered.meter.feed(&bytes);
+                        metered.feed(&bytes);
                         this.gathered.add(&this.mask.feed(bytes), this.clock.progress());
+                        if this.inner.is_end_stream() {
+                            // An agent that has the last byte of an answer of known length asks again at once.
+                            this.end_whole();
+                        }
                         if this.gathered.is_full() {
                             return Poll::Ready(this.gathered.take().map(Ok));
                         }
@@ -114,10 +133,7 @@ impl http_body::Body for Relay {
                         let why = "the connection to the model's server broke";
                         this.end(StreamEnd::Cut(format!("{why} ({error})")), Some(why.into()));
                     }
-                    Poll::Ready(None) => {
-                        this.end(StreamEnd::Whole, None);
-                        this.gathered.add(&this.mask.rest(), Duration::ZERO);
-                    }
+                    Poll::Ready(None) => this.end_whole(),
                     Poll::Pending => {
                         if !this.gathered.is_empty() {
                             ready!(this.gathered.poll_wait(cx));

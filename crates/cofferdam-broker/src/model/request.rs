@@ -4,10 +4,14 @@
 use cofferdam_core::Vendor;
 use http::{HeaderMap, Method, Uri};
 
-use super::json::Json;
+use super::fields::{Checks, Fields, Limit, limits};
+use super::json::{Out, Scanner, Source};
 use super::refusal::Refusal;
 use super::route::{self, Endpoint};
-use super::{anthropic, decode, headers, openai};
+use super::{decode, headers};
+use crate::body::Body;
+use crate::memory::{Memory, Rope};
+use crate::options::Bounds;
 
 /// What the request is checked against.
 #[derive(Debug, Clone)]
@@ -36,7 +40,6 @@ pub struct Rebuilt {
 }
 
 /// A body to send, with what a budget has to know of it.
-#[derive(Debug)]
 pub struct Payload {
     /// Which model.
     pub model: String,
@@ -50,7 +53,7 @@ pub struct Payload {
     pub input_estimate: u64,
     limit_field: &'static str,
     /// The object without its limit and without its closing brace.
-    open_object: Vec<u8>,
+    open_object: Rope,
 }
 
 /// What is worth a call when the budget is nearly spent.
@@ -59,7 +62,7 @@ const LEAST_OUTPUT: u64 = 1024;
 /// What an image counts at most, whatever its size in bytes.
 const IMAGE_TOKENS: u64 = 5000;
 
-/// Checks a whole request.
+/// Checks a whole request that is in memory already.
 ///
 /// # Errors
 /// [`Refusal`] if it is not forwarded.
@@ -71,7 +74,22 @@ pub fn check(
     rules: &Rules,
 ) -> Result<Rebuilt, Refusal> {
     let endpoint = admit(method, uri, headers, rules)?;
-    rebuild(endpoint, uri, headers, body, rules)
+    let mut rebuilt = begin(endpoint, uri, headers, rules);
+    if endpoint.method() == Method::POST {
+        let encoding = decode::encoding(headers)?;
+        let bounds =
+            Bounds { held_bytes: rules.body_bytes, held_by_all: rules.body_bytes, ..Bounds::default() };
+        let share = Memory::new(&bounds).share(&bounds);
+        let room =
+            share.requests.reserve_now(rules.body_bytes).map_err(|_| decode::too_large(rules.body_bytes))?;
+        let payload = match encoding {
+            None => read(&mut rebuilt, Source::Decoded(Box::new(body)), Out::into(room), rules),
+            Some(encoding) => encoding
+                .read(body, share.memory(), |source| read(&mut rebuilt, source, Out::into(room), rules)),
+        };
+        rebuilt.payload = Some(payload?.into_payload());
+    }
+    Ok(rebuilt)
 }
 
 /// The part that can be decided before the body has arrived.
@@ -90,104 +108,90 @@ pub(crate) fn admit(
     Ok(endpoint)
 }
 
-/// The part that reads the body.
-pub(crate) fn rebuild(
-    endpoint: Endpoint,
-    uri: &Uri,
-    headers: &HeaderMap,
-    body: &[u8],
-    rules: &Rules,
-) -> Result<Rebuilt, Refusal> {
-    let mut rebuilt = Rebuilt {
+/// The request without its body.
+pub(crate) fn begin(endpoint: Endpoint, uri: &Uri, headers: &HeaderMap, rules: &Rules) -> Rebuilt {
+    Rebuilt {
         endpoint,
         // Admitted byte for byte.
         query: uri.query().map(str::to_owned),
         headers: headers::rebuild(headers, endpoint.vendor(), rules.vendor_tools),
         payload: None,
         stripped: Vec::new(),
-    };
-    if endpoint.method() != Method::POST {
-        return Ok(rebuilt);
     }
-    let decoded = decode::decode(headers, body, rules.body_bytes)?;
-    let mut json: Json<'_> = serde_json::from_slice(&decoded)
-        .map_err(|error| Refusal::bad_request("json", format!("the request is not JSON: {error}")))?;
-    if json.get("background").is_some_and(|value| *value != Json::Bool(false)) {
-        let message = "the field `background` is refused: nobody could fetch the answer later";
-        return Err(Refusal::bad_request("background", message));
-    }
-    let mut findings = Findings::default();
-    if !rules.vendor_tools {
-        match endpoint {
-            Endpoint::Responses => openai::check_responses(&mut json, &mut findings)?,
-            Endpoint::Chat => openai::check_chat(&mut json, &mut findings)?,
-            Endpoint::Messages | Endpoint::CountTokens => anthropic::check(&mut json, &mut findings)?,
-            Endpoint::Preflight(_) | Endpoint::Models(_) => {}
-        }
-    }
-    headers::set_json(&mut rebuilt.headers);
-    rebuilt.payload = Some(payload(endpoint, json, &findings)?);
-    rebuilt.stripped = findings.stripped;
-    Ok(rebuilt)
 }
 
-fn payload(endpoint: Endpoint, mut json: Json<'_>, findings: &Findings) -> Result<Payload, Refusal> {
-    let model = json.get_text("model").filter(|model| is_model(model)).map(ToOwned::to_owned);
-    let model = model.ok_or_else(|| Refusal::bad_request("model", "the request names no model"))?;
-    let stream = match json.get("stream") {
-        None | Some(Json::Bool(false)) => false,
-        Some(Json::Bool(true)) => true,
-        Some(_) => return Err(Refusal::bad_request("json", "`stream` is neither true nor false")),
-    };
-    if endpoint == Endpoint::Chat && stream {
-        // Otherwise the stream says nothing of what it cost.
-        let mut options = json.remove("stream_options").unwrap_or(Json::Null);
-        if !matches!(options, Json::Object(_)) {
-            options = Json::Object(Vec::new());
-        }
-        options.set("include_usage", Json::Bool(true));
-        json.set("stream_options", options);
+/// A body that was read, and may be forwarded.
+pub(crate) struct Read {
+    payload: Payload,
+    peak: usize,
+}
+
+impl Read {
+    /// The most room that writing it took.
+    pub(crate) fn peak(&self) -> usize {
+        self.peak
     }
-    let (limit_field, max_output) = take_limit(endpoint, &mut json)?;
-    let thinking = json.get("thinking").and_then(|it| it.get("budget_tokens")).and_then(Json::as_count);
-    let least = thinking.map_or(LEAST_OUTPUT, |budget| budget.saturating_add(LEAST_OUTPUT));
-    let mut open_object = serde_json::to_vec(&json).expect("JSON that was read can be written");
-    open_object.pop();
-    let text_bytes = open_object.len().saturating_sub(findings.image_bytes) as u64;
-    Ok(Payload {
+
+    pub(crate) fn into_payload(self) -> Payload {
+        self.payload
+    }
+}
+
+/// Reads the body of a request, and writes it again.
+pub(crate) fn read(
+    rebuilt: &mut Rebuilt,
+    source: Source<'_>,
+    out: Out,
+    rules: &Rules,
+) -> Result<Read, Refusal> {
+    let endpoint = rebuilt.endpoint;
+    let mut scanner = Scanner::new(source, rules.body_bytes as u64, out);
+    let mut fields = Fields::read(&mut scanner, endpoint, Checks::of(endpoint, rules.vendor_tools))?;
+    let out = scanner.finish()?;
+    let checked = fields.check()?;
+    headers::set_json(&mut rebuilt.headers);
+    rebuilt.stripped = checked.stripped;
+
+    let model = fields.model.take().filter(|(begin, length)| begin.len() == *length && is_model(begin));
+    let (model, _) = model.ok_or_else(|| Refusal::bad_request("model", "the request names no model"))?;
+    let stream =
+        fields.stream.ok_or_else(|| Refusal::bad_request("json", "`stream` is neither true nor false"))?;
+    let (limit_field, max_output) = limit(endpoint, fields.limits)?;
+    let least = fields.thinking.map_or(LEAST_OUTPUT, |budget| budget.saturating_add(LEAST_OUTPUT));
+    let text_bytes = out.len().saturating_sub(checked.image_bytes) as u64;
+    let peak = out.peak();
+    let payload = Payload {
         model,
         stream,
         max_output,
         least_output: max_output.map_or(least, |asked| asked.min(least)),
-        input_estimate: text_bytes / 3 + findings.images * IMAGE_TOKENS,
+        input_estimate: text_bytes / 3 + checked.images * IMAGE_TOKENS,
         limit_field,
-        open_object,
-    })
+        open_object: out.into_rope(),
+    };
+    Ok(Read { payload, peak })
 }
 
-/// Takes the limit of the answer out, since a budget may lower it.
-fn take_limit(endpoint: Endpoint, json: &mut Json<'_>) -> Result<(&'static str, Option<u64>), Refusal> {
-    let fields: &[&'static str] = match endpoint {
-        Endpoint::Messages => &["max_tokens"],
-        Endpoint::Responses => &["max_output_tokens"],
-        Endpoint::Chat => &["max_completion_tokens", "max_tokens"],
-        Endpoint::CountTokens | Endpoint::Preflight(_) | Endpoint::Models(_) => &[],
-    };
-    let mut found = None;
-    for &field in fields {
-        match json.remove(field) {
-            None | Some(Json::Null) => {}
-            Some(value) => {
-                let limit = value.as_count().filter(|&limit| limit > 0).ok_or_else(|| {
-                    Refusal::bad_request("json", format!("`{field}` is not a number of tokens"))
-                })?;
-                // Old names may stand beside new ones; the lower limit is within both.
-                found = Some(found.map_or((field, limit), |(first, old): (_, u64)| (first, old.min(limit))));
+/// The limit of the answer, which is forwarded as the budget has it.
+fn limit(endpoint: Endpoint, found: [Limit; 2]) -> Result<(&'static str, Option<u64>), Refusal> {
+    let fields = limits(endpoint);
+    let mut lowest = None;
+    for (&field, limit) in fields.iter().zip(found) {
+        match limit {
+            Limit::Unset => {}
+            Limit::Malformed => {
+                let message = format!("`{field}` is not a number of tokens");
+                return Err(Refusal::bad_request("json", message));
+            }
+            // Old names may stand beside new ones; the lower limit is within both.
+            Limit::Tokens(limit) => {
+                lowest =
+                    Some(lowest.map_or((field, limit), |(first, old): (_, u64)| (first, old.min(limit))));
             }
         }
     }
     let default = fields.first().copied().unwrap_or("max_tokens");
-    Ok(found.map_or((default, None), |(field, limit)| (field, Some(limit))))
+    Ok(lowest.map_or((default, None), |(field, limit)| (field, Some(limit))))
 }
 
 /// A name goes into events and error messages.
@@ -199,48 +203,28 @@ impl Payload {
     /// The body, with this limit for the answer, if there is one.
     #[must_use]
     pub fn into_bytes(self, limit: Option<u64>) -> Vec<u8> {
-        let mut bytes = self.open_object;
-        if let Some(limit) = limit {
-            bytes.extend_from_slice(format!(",\"{}\":{limit}", self.limit_field).as_bytes());
+        let end = self.end(limit);
+        let parts: Vec<&[u8]> = self.open_object.segments().chain([end.as_slice()]).collect();
+        parts.concat()
+    }
+
+    /// The same, to be sent: what is sent takes no memory any more.
+    pub(crate) fn into_body(self, limit: Option<u64>) -> Body {
+        let end = self.end(limit);
+        http_body_util::BodyExt::boxed(self.open_object.into_body(end))
+    }
+
+    fn end(&self, limit: Option<u64>) -> Vec<u8> {
+        match limit {
+            Some(limit) => format!(",\"{}\":{limit}}}", self.limit_field).into_bytes(),
+            None => b"}".to_vec(),
         }
-        bytes.push(b'}');
-        bytes
     }
 }
 
-/// What was seen on the way through a request.
-#[derive(Debug, Default)]
-pub(crate) struct Findings {
-    stripped: Vec<String>,
-    images: u64,
-    image_bytes: usize,
-}
-
-impl Findings {
-    /// Remembers what was taken out.
-    pub(crate) fn strip(&mut self, what: String) {
-        if !self.stripped.contains(&what) && self.stripped.len() < 32 {
-            self.stripped.push(what);
-        }
-    }
-
-    /// Counts an image that is in the request.
-    pub(crate) fn count_image(&mut self, bytes: usize) {
-        self.images += 1;
-        self.image_bytes += bytes;
-    }
-
-    /// Takes all other fields out.
-    pub(crate) fn keep_fields(&mut self, body: &mut Json<'_>, known: &[&str]) {
-        let Json::Object(fields) = body else { return };
-        fields.retain(|(name, _)| {
-            let keep = known.contains(&name.as_ref());
-            if !keep {
-                let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
-                self.strip(format!("the field `{shown}`"));
-            }
-            keep
-        });
+impl std::fmt::Debug for Payload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Payload").field("model", &self.model).finish_non_exhaustive()
     }
 }
 

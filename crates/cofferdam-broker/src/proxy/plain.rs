@@ -19,6 +19,7 @@ use crate::body::{Body, BodyError};
 use crate::recorder::Kind;
 use crate::refusal::Refusal;
 use crate::served::Served;
+use crate::upstream::BUFFER;
 
 /// The port of `http://`.
 const HTTP_PORT: u16 = 80;
@@ -89,7 +90,8 @@ async fn exchange(
         let reason = format!("{target} gave no proper answer: {}", with_causes(&error));
         Refusal::malformed(StatusCode::BAD_GATEWAY, &reason)
     };
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let handshake = http1::Builder::new().max_buf_size(BUFFER).handshake(TokioIo::new(stream));
+    let (mut sender, connection) = handshake.await.map_err(broken)?;
     let driver = Driver(tokio::spawn(connection).abort_handle());
     let (mut parts, body) = sender.send_request(request).await.map_err(broken)?.into_parts();
     strip_hop_by_hop(&mut parts.headers);

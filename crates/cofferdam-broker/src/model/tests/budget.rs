@@ -5,7 +5,7 @@ use cofferdam_core::Spent;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::rig::{CHAT, Fake, MESSAGES, Setup, answered, message};
+use super::rig::{CHAT, Fake, MESSAGES, Reply, Setup, answered, message};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn twenty_calls_at_once_with_a_budget_of_three_are_three_at_the_vendor() {
@@ -115,4 +115,40 @@ async fn a_call_that_cannot_be_written_down_is_not_forwarded_and_not_counted() {
     assert_eq!(fake.seen().len(), 0);
     rig.ledger.broken.store(false, Ordering::SeqCst);
     assert_eq!(rig.message().await.0, StatusCode::OK);
+}
+
+/// The attack: an answer cost more than was set aside for it, and the agent asks again before that is written down.
+async fn what_an_answer_tells_of_counts_at_once(reply: Reply) {
+    let fake = Fake::start(move |_| reply.clone()).await;
+    let mut setup = Setup::at(&fake);
+    setup.grant.budget.max_tokens = Some(1_000_000);
+    let rig = Arc::new(setup.open().await);
+    let books = rig.ledger.ends.lock().await;
+    assert_eq!(rig.message().await.0, StatusCode::OK);
+    let second = {
+        let rig = Arc::clone(&rig);
+        tokio::spawn(async move { rig.message().await })
+    };
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    drop(books);
+    let (status, body) = second.await.unwrap();
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
+    assert!(body.contains("999500 of 1000000 tokens"), "{body}");
+    assert_eq!(fake.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_stream_tells_of_counts_before_it_is_written_down() {
+    let stream = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":\
+                  994500,\"output_tokens\":1}}}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"usage\":\
+                  {\"output_tokens\":5000}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+    what_an_answer_tells_of_counts_at_once(Reply::stream(stream)).await;
+}
+
+#[tokio::test]
+async fn what_a_whole_answer_tells_of_counts_before_it_is_written_down() {
+    let body = json!({"type": "message", "usage": {"input_tokens": 994_500, "output_tokens": 5000}});
+    what_an_answer_tells_of_counts_at_once(Reply::json(200, &body)).await;
 }

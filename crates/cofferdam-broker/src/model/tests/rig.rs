@@ -111,6 +111,22 @@ impl Fake {
         fake
     }
 
+    /// A server that takes connections and never reads. Each is a permit of `serving`.
+    pub(super) async fn unread() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}", listener.local_addr().unwrap());
+        let serving = Arc::new(Semaphore::new(0));
+        let taken = Arc::clone(&serving);
+        tokio::spawn(async move {
+            let mut held = Vec::new();
+            while let Ok(connection) = listener.accept().await {
+                held.push(connection);
+                taken.add_permits(1);
+            }
+        });
+        Self { base_url, seen: Arc::default(), serving }
+    }
+
     pub(super) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
@@ -188,6 +204,8 @@ pub(super) struct Memory {
     pub exceeded: Mutex<Vec<String>>,
     pub spent: Mutex<Spent>,
     pub broken: std::sync::atomic::AtomicBool,
+    /// While somebody holds it, no end of a call is written down.
+    pub ends: tokio::sync::Mutex<()>,
 }
 
 #[async_trait]
@@ -211,6 +229,7 @@ impl Ledger for Memory {
     }
 
     async fn end_call(&self, _: &AttemptRef, _: CallId, call: CallEnded) -> Result<(), LedgerError> {
+        let _held = self.ends.lock().await;
         self.events.lock().unwrap().extend(call.events.clone());
         self.ended.lock().unwrap().push(call);
         Ok(())
@@ -283,7 +302,16 @@ impl Setup {
         let dialer = Dialer::new(&options.name_servers, options.bounds.connect_time);
         let attempt = AttemptRef { run: RunId::new(1, 2), number: 1 };
         let books: Arc<dyn Ledger> = Arc::clone(&ledger) as _;
-        let routes = Routes::open(&self.grant, attempt, options, books, dialer.clone()).await.unwrap();
+        let routes = Routes::open(
+            &self.grant,
+            attempt,
+            Arc::clone(&options),
+            books,
+            dialer.clone(),
+            crate::memory::Memory::new(&options.bounds).share(&options.bounds),
+        )
+        .await
+        .unwrap();
         let routes = Arc::new(routes);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -10,7 +10,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 /// A value, borrowing from the text that it was read from.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Json<'a> {
+pub(super) enum Json<'a> {
     Null,
     Bool(bool),
     Number(serde_json::Number),
@@ -21,18 +21,18 @@ pub(crate) enum Json<'a> {
 
 impl<'a> Json<'a> {
     /// A field of an object; nothing if this is none, or has no such field, or it is `null`.
-    pub(crate) fn get(&self, name: &str) -> Option<&Self> {
+    pub(super) fn get(&self, name: &str) -> Option<&Self> {
         let Self::Object(fields) = self else { return None };
         let (_, value) = fields.iter().find(|(field, _)| field == name)?;
         (*value != Self::Null).then_some(value)
     }
 
     /// A field that holds text.
-    pub(crate) fn get_text(&self, name: &str) -> Option<&str> {
+    pub(super) fn get_text(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(Self::as_text)
     }
 
-    pub(crate) fn as_text(&self) -> Option<&str> {
+    pub(super) fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
@@ -40,7 +40,7 @@ impl<'a> Json<'a> {
     }
 
     /// A whole number that is not negative.
-    pub(crate) fn as_count(&self) -> Option<u64> {
+    pub(super) fn as_count(&self) -> Option<u64> {
         match self {
             Self::Number(number) => number.as_u64(),
             _ => None,
@@ -48,7 +48,7 @@ impl<'a> Json<'a> {
     }
 
     /// The elements, if this is a list; otherwise none.
-    pub(crate) fn items(&self) -> &[Self] {
+    pub(super) fn items(&self) -> &[Self] {
         match self {
             Self::List(items) => items,
             _ => &[],
@@ -56,7 +56,7 @@ impl<'a> Json<'a> {
     }
 
     /// The fields, if this is an object; otherwise none.
-    pub(crate) fn fields(&self) -> &[(Cow<'a, str>, Self)] {
+    pub(super) fn fields(&self) -> &[(Cow<'a, str>, Self)] {
         match self {
             Self::Object(fields) => fields,
             _ => &[],
@@ -64,13 +64,13 @@ impl<'a> Json<'a> {
     }
 
     /// A field, to be changed.
-    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
         let Self::Object(fields) = self else { return None };
         fields.iter_mut().find(|(field, _)| field == name).map(|(_, value)| value)
     }
 
     /// Puts a field in, in its old place if it was there.
-    pub(crate) fn set(&mut self, name: &'static str, value: Self) {
+    pub(super) fn set(&mut self, name: &'static str, value: Self) {
         if let Some(old) = self.get_mut(name) {
             *old = value;
         } else if let Self::Object(fields) = self {
@@ -79,7 +79,7 @@ impl<'a> Json<'a> {
     }
 
     /// Takes a field out.
-    pub(crate) fn remove(&mut self, name: &str) -> Option<Self> {
+    pub(super) fn remove(&mut self, name: &str) -> Option<Self> {
         let Self::Object(fields) = self else { return None };
         let at = fields.iter().position(|(field, _)| field == name)?;
         Some(fields.remove(at).1)
@@ -214,28 +214,5 @@ impl Serialize for Json<'_> {
                 map.end()
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_read_is_written_in_the_same_order() {
-        let text = r#"{"z":1,"a":[true,null,-2,1.5],"m":{"b":"x\n\"y","a":{}}}"#;
-        let json: Json<'_> = serde_json::from_str(text).unwrap();
-        assert_eq!(serde_json::to_string(&json).unwrap(), text);
-    }
-
-    #[test]
-    fn a_field_that_occurs_twice_is_an_error_however_it_is_spelt_and_however_many_there_are() {
-        for text in [r#"{"a":1,"b":2,"a":3}"#, r#"[{"a":1,"\u0061":3}]"#] {
-            let error = serde_json::from_str::<Json<'_>>(text).unwrap_err().to_string();
-            assert!(error.contains("`a` occurs twice"), "{error}");
-        }
-        let many: Vec<_> = (0..40).map(|n| format!("\"f{}\":0", n % 39)).collect();
-        let error = serde_json::from_str::<Json<'_>>(&format!("{{{}}}", many.join(","))).unwrap_err();
-        assert!(error.to_string().contains("`f0` occurs twice"), "{error}");
     }
 }

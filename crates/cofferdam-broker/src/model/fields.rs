@@ -1,0 +1,288 @@
+//! The fields of a request, read once and in their order: what is forwarded of them, and what a check or a budget has to
+//! know of the rest.
+
+use super::anthropic;
+use super::found::{Found, Stripped};
+use super::json::{Ahead, Fault, Keep, Scanner, Shape};
+use super::openai::{self, Offered};
+use super::refusal::Refusal;
+use super::route::Endpoint;
+
+/// What a request is checked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Checks {
+    /// The vendor may fetch and keep things.
+    None,
+    Anthropic,
+    Responses,
+    Chat,
+}
+
+impl Checks {
+    pub(super) fn of(endpoint: Endpoint, vendor_tools: bool) -> Self {
+        match endpoint {
+            _ if vendor_tools => Self::None,
+            Endpoint::Messages | Endpoint::CountTokens => Self::Anthropic,
+            Endpoint::Responses => Self::Responses,
+            Endpoint::Chat => Self::Chat,
+            Endpoint::Preflight(_) | Endpoint::Models(_) => Self::None,
+        }
+    }
+
+    fn forwards(self, field: &str) -> bool {
+        match self {
+            Self::None => true,
+            Self::Anthropic => anthropic::FIELDS.contains(&field),
+            Self::Responses => openai::RESPONSES.contains(&field),
+            Self::Chat => openai::CHAT.contains(&field),
+        }
+    }
+
+    /// Fields that are refused and not only taken out.
+    fn refused(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &[],
+            Self::Anthropic => &anthropic::REFUSED,
+            Self::Responses => &openai::REFUSED_IN_RESPONSES,
+            Self::Chat => &openai::REFUSED_IN_CHAT,
+        }
+    }
+}
+
+/// What is known of a request's fields.
+pub(super) struct Fields {
+    endpoint: Endpoint,
+    checks: Checks,
+    is_background: bool,
+    /// Which of the refused fields it has, by their order.
+    refused: Option<usize>,
+    /// The beginning of the model's name, and its length.
+    pub(super) model: Option<(String, usize)>,
+    /// `None` if it is neither true nor false.
+    pub(super) stream: Option<bool>,
+    /// The limits of the answer, by the order of [`limits`].
+    pub(super) limits: [Limit; 2],
+    /// How many tokens the model may think.
+    pub(super) thinking: Option<u64>,
+    stores: bool,
+    stream_options: Option<Vec<u8>>,
+    tools: Offered,
+    late_tools: Offered,
+    tool_choice: Found,
+    system: Found,
+    said: Found,
+    stripped: Stripped,
+}
+
+/// What a request says of a limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Limit {
+    #[default]
+    Unset,
+    Tokens(u64),
+    Malformed,
+}
+
+/// What a request was found to be.
+pub(super) struct Checked {
+    pub(super) stripped: Vec<String>,
+    pub(super) images: u64,
+    pub(super) image_bytes: usize,
+}
+
+/// The fields that limit an answer, newer names first.
+pub(super) fn limits(endpoint: Endpoint) -> &'static [&'static str] {
+    match endpoint {
+        Endpoint::Messages => &["max_tokens"],
+        Endpoint::Responses => &["max_output_tokens"],
+        Endpoint::Chat => &["max_completion_tokens", "max_tokens"],
+        Endpoint::CountTokens | Endpoint::Preflight(_) | Endpoint::Models(_) => &[],
+    }
+}
+
+impl Fields {
+    /// Reads a whole request. What is written is an object without its closing brace and without its limits.
+    pub(super) fn read(scanner: &mut Scanner<'_>, endpoint: Endpoint, checks: Checks) -> Result<Self, Fault> {
+        let mut fields = Self::new(endpoint, checks);
+        if scanner.ahead()? == Ahead::Object {
+            scanner.object(|scanner| fields.field(scanner))?;
+            scanner.unwrite(1);
+            fields.end(scanner)?;
+        } else {
+            scanner.skip()?;
+        }
+        Ok(fields)
+    }
+
+    fn new(endpoint: Endpoint, checks: Checks) -> Self {
+        Self {
+            endpoint,
+            checks,
+            is_background: false,
+            refused: None,
+            model: None,
+            stream: Some(false),
+            limits: [Limit::Unset; 2],
+            thinking: None,
+            stores: false,
+            stream_options: None,
+            tools: Offered::default(),
+            late_tools: Offered::default(),
+            tool_choice: Found::default(),
+            system: Found::default(),
+            said: Found::default(),
+            stripped: Stripped::default(),
+        }
+    }
+
+    fn field(&mut self, scanner: &mut Scanner<'_>) -> Result<Keep, Fault> {
+        let name = scanner.short_name();
+        let name = name.word();
+        if !self.checks.forwards(name) {
+            return self.unknown_field(scanner, name);
+        }
+        if let Some(at) = limits(self.endpoint).iter().position(|limit| *limit == name) {
+            self.limits[at] = match scanner.skip()? {
+                Shape::Null => Limit::Unset,
+                Shape::Count(tokens) if tokens > 0 => Limit::Tokens(tokens),
+                _ => Limit::Malformed,
+            };
+            return Ok(Keep::No);
+        }
+        match (name, self.checks) {
+            ("model", _) => {
+                if scanner.value()? == Shape::Text {
+                    let (begin, length) = scanner.text();
+                    self.model = Some((begin.to_owned(), length));
+                }
+            }
+            ("stream", _) => {
+                self.stream = match scanner.value()? {
+                    Shape::Null => Some(false),
+                    Shape::Bool(stream) => Some(stream),
+                    _ => None,
+                };
+            }
+            ("background", _) => self.background(scanner.value()?),
+            ("thinking", _) => self.thinking = budget_tokens(scanner)?,
+            ("stream_options", _) if self.endpoint == Endpoint::Chat => {
+                self.stream_options = Some(scanner.apart()?.1);
+                return Ok(Keep::No);
+            }
+            ("store", Checks::Responses) => {
+                scanner.skip()?;
+                scanner.write(b"false")?;
+                self.stores = true;
+            }
+            ("tools", Checks::Anthropic) => self.tools.refused = anthropic::tools(scanner)?,
+            ("tools", Checks::Responses) => self.tools = openai::tools(scanner)?,
+            ("tools", Checks::Chat) => self.tools.refused = openai::tools_of_chat(scanner)?,
+            ("tool_choice", Checks::Responses | Checks::Chat) => {
+                self.tool_choice = openai::tool_choice(scanner)?;
+            }
+            ("system", Checks::Anthropic) => self.system = anthropic::content(scanner)?,
+            ("messages", Checks::Anthropic) => self.said = anthropic::content(scanner)?,
+            ("messages", Checks::Chat) => self.said = openai::content(scanner)?,
+            ("input", Checks::Responses) => (self.said, self.late_tools) = openai::input(scanner)?,
+            _ => drop(scanner.value()?),
+        }
+        Ok(Keep::Yes)
+    }
+
+    /// A field that is taken out.
+    fn unknown_field(&mut self, scanner: &mut Scanner<'_>, name: &str) -> Result<Keep, Fault> {
+        self.stripped.add(|| {
+            let shown: String = scanner.name().chars().take(40).flat_map(char::escape_default).collect();
+            format!("the field `{shown}`")
+        });
+        let shape = scanner.skip()?;
+        if name == "background" {
+            self.background(shape);
+        }
+        let is_set = match (self.checks, shape) {
+            (_, Shape::Null) | (Checks::Anthropic, Shape::List { is_empty: true }) => false,
+            (Checks::None | Checks::Anthropic | Checks::Responses | Checks::Chat, _) => true,
+        };
+        if let Some(at) = self.checks.refused().iter().position(|refused| *refused == name)
+            && is_set
+        {
+            self.refused = Some(self.refused.map_or(at, |first| first.min(at)));
+        }
+        Ok(Keep::No)
+    }
+
+    fn background(&mut self, shape: Shape) {
+        self.is_background |= !matches!(shape, Shape::Null | Shape::Bool(false));
+    }
+
+    /// Writes the fields that are set here.
+    fn end(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Fault> {
+        // Stored is the vendor's default, so leaving the field out is not enough.
+        if self.checks == Checks::Responses && !self.stores {
+            scanner.write(b",\"store\":false")?;
+        }
+        let options = self.stream_options.take();
+        if self.endpoint == Endpoint::Chat && self.stream == Some(true) {
+            // Otherwise the stream says nothing of what it cost.
+            let asked = options.and_then(|options| serde_json::from_slice(&options).ok());
+            let mut options: serde_json::Map<_, _> = asked.unwrap_or_default();
+            options.insert("include_usage".to_owned(), true.into());
+            let options = serde_json::Value::Object(options).to_string();
+            scanner.write(b",\"stream_options\":")?;
+            scanner.write(options.as_bytes())?;
+        } else if let Some(options) = options {
+            scanner.write(b",\"stream_options\":")?;
+            scanner.write(&options)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses what must not be forwarded.
+    pub(super) fn check(&mut self) -> Result<Checked, Refusal> {
+        if self.is_background {
+            let message = "the field `background` is refused: nobody could fetch the answer later";
+            return Err(Refusal::bad_request("background", message));
+        }
+        if let Some(field) = self.refused.and_then(|at| self.checks.refused().get(at)) {
+            return Err(Refusal::vendor_side(&format!("the field `{field}`")));
+        }
+        if let (Checks::Responses | Checks::Chat, Some((model, _))) = (self.checks, &self.model) {
+            openai::check_model(model)?;
+        }
+        let findings = [
+            &mut self.tools.refused,
+            &mut self.late_tools.refused,
+            &mut self.tool_choice,
+            &mut self.system,
+            &mut self.said,
+        ];
+        findings.into_iter().try_for_each(Found::verdict)?;
+        let mut stripped = std::mem::take(&mut self.stripped);
+        stripped.append(std::mem::take(&mut self.tools.stripped));
+        stripped.append(std::mem::take(&mut self.late_tools.stripped));
+        Ok(Checked {
+            stripped: stripped.into_list(),
+            images: self.system.images + self.said.images,
+            image_bytes: self.system.image_bytes + self.said.image_bytes,
+        })
+    }
+}
+
+/// How many tokens the model may think.
+fn budget_tokens(scanner: &mut Scanner<'_>) -> Result<Option<u64>, Fault> {
+    let mut budget = None;
+    if scanner.ahead()? != Ahead::Object {
+        scanner.value()?;
+        return Ok(budget);
+    }
+    scanner.object(|scanner| {
+        let is_budget = scanner.name() == "budget_tokens";
+        if let Shape::Count(tokens) = scanner.value()?
+            && is_budget
+        {
+            budget = Some(tokens);
+        }
+        Ok(Keep::Yes)
+    })?;
+    Ok(budget)
+}
