@@ -51,7 +51,7 @@ pub async fn run_once(
         removed.runs += expired.runs.len() as u64;
         removed.events += expired.events;
         for place in &expired.artifacts {
-            match artifacts.remove(place).await {
+            match crate::artifacts::remove(artifacts, home, place).await {
                 Ok(()) => removed.files += 1,
                 Err(error) => {
                     removed.stuck += 1;

@@ -17,6 +17,7 @@ mod finding;
 mod folder;
 mod handed_over;
 pub mod host;
+mod machine_name;
 pub mod native;
 mod remove;
 mod shim;

@@ -55,7 +55,10 @@ impl ArtifactReader for LocalArtifacts {
                 return Err(io::Error::new(io::ErrorKind::NotFound, "it is in a bucket"));
             }
         };
-        let file = tokio::fs::File::open(self.resolve(path).await?).await?;
+        // The record may be a copy of another state folder's, with the files copied as well.
+        let here = artifact.place.file_below(&self.root).filter(|here| here.exists());
+        let path = self.resolve(here.as_deref().unwrap_or(path)).await?;
+        let file = tokio::fs::File::open(path).await?;
         match file.metadata().await?.is_file() {
             true => Ok(Box::new(file)),
             false => Err(io::Error::new(io::ErrorKind::NotFound, "it is not a file")),

@@ -9,6 +9,7 @@
 
 mod artifacts;
 mod audit;
+mod backup;
 mod claim_rules;
 mod consistency;
 mod error;
@@ -18,13 +19,14 @@ mod file_system;
 mod key;
 mod lease;
 mod message;
+mod migrations;
 mod names;
 mod node_record;
 mod options;
 mod postgres;
 mod record;
 mod repeated;
-mod slot_times;
+mod session;
 mod sqlite;
 mod store;
 mod stored;
@@ -34,6 +36,7 @@ pub use artifacts::{
     ArtifactContent, ArtifactError, ArtifactPlace, ArtifactStore, Bucket, BucketKeys, BucketOptions,
 };
 pub use audit::{Audit, NewAudit};
+pub use backup::{BackedUp, BackupError, Existing, back_up_sqlite};
 pub use claim_rules::{ClaimRules, Owner};
 pub use cofferdam_core::{MessageKind, UnknownMessageKind};
 pub use consistency::{Examined, Problem};

@@ -1,8 +1,4 @@
 //! A process that is killed right after a durable write has written it.
-#![cfg(feature = "failpoints")]
-
-#[expect(dead_code, reason = "the conformance suite uses the rest")]
-mod fixture;
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -10,7 +6,7 @@ use std::process::Command;
 use cofferdam_core::{KeyId, Outcome, Project, ProjectId, RunState, Scopes, Source};
 use cofferdam_store::{MessageKind, NewAudit, NewKey, Receipt, Retention, Store};
 
-use fixture::{Fixture, LEASE_MS, event_types, left, line, node, owner, request, rules};
+use crate::fixture::{Fixture, LEASE_MS, event_types, left, line, node, owner, request, rules};
 
 const DATABASE: &str = "COFFERDAM_TEST_DATABASE";
 const SIGKILL: i32 = 9;
@@ -66,7 +62,7 @@ fn change() -> NewAudit {
 async fn killed_at(failpoint: &str) -> (Fixture, Store) {
     let fixture = Fixture::sqlite();
     let status = Command::new(std::env::current_exe().expect("this test is a program"))
-        .args(["--exact", "victim"])
+        .args(["--exact", "failpoints::victim"])
         .env(DATABASE, fixture.path())
         .env("COFFERDAM_FAILPOINT", failpoint)
         .status()

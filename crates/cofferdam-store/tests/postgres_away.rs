@@ -1,9 +1,5 @@
 //! A database that goes away and comes back, under load: what was acknowledged is there, and nothing is there twice.
 
-#[expect(dead_code, reason = "the conformance suite uses the rest")]
-mod fixture;
-mod server;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +8,8 @@ use std::time::Duration;
 use cofferdam_core::{Outcome, RunId, RunState};
 use cofferdam_store::{Error, PostgresOptions, Slots, Store};
 
-use fixture::{LEASE_MS, left, line, node, owner, request, rules};
-use server::Server;
+use crate::fixture::{LEASE_MS, left, line, node, owner, request, rules};
+use crate::server::Server;
 
 /// How often the server is killed.
 const KILLS: u32 = 6;

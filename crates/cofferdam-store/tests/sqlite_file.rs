@@ -1,8 +1,5 @@
 //! The record as a file: copied while it is written to, and on a disk that is full.
 
-#[expect(dead_code, reason = "the conformance suite uses the rest")]
-mod fixture;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +8,8 @@ use cofferdam_core::{Outcome, RunState};
 use cofferdam_store::{RunFilter, Slots, Store};
 use rusqlite::{Connection, TransactionBehavior};
 
-use fixture::{Fixture, LEASE_MS, left, line, owner, request, rules};
+use crate::fixture::{Fixture, LEASE_MS, left, line, owner, request, rules};
+use crate::small_disk::small_disk;
 
 async fn one_run(store: &Store, number: u128) -> Result<(), cofferdam_store::Error> {
     store.enqueue(&request(number), None, 1_000).await?;
@@ -86,35 +84,12 @@ fn with_suffix(path: &Path, suffix: &str) -> std::path::PathBuf {
     name.into()
 }
 
-/// Says to the test, started again on a disk of its own, where that disk is.
-const SMALL_DISK: &str = "COFFERDAM_TEST_SMALL_DISK";
-
-/// A disk of a megabyte, which only this process and its children see.
-const ON_A_SMALL_DISK: &str = "mount -t tmpfs -o size=1m tmpfs \"$1\" || exit 77; shift; exec \"$@\"";
-
 #[tokio::test]
 async fn a_full_disk_is_told_as_such_and_loses_nothing() {
-    if let Some(disk) = std::env::var_os(SMALL_DISK) {
-        return fill(disk.as_ref()).await;
+    let test = "sqlite_file::a_full_disk_is_told_as_such_and_loses_nothing";
+    if let Some(disk) = small_disk(test, "1m") {
+        fill(&disk).await;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let root = rustix::process::geteuid().is_root();
-    let output = std::process::Command::new("unshare")
-        .args(if root { &["--mount"][..] } else { &["--user", "--map-root-user", "--mount"] })
-        .args(["sh", "-c", ON_A_SMALL_DISK, "sh"])
-        .arg(folder.path())
-        .arg(std::env::current_exe().expect("this test is a program"))
-        .args(["--exact", "a_full_disk_is_told_as_such_and_loses_nothing", "--nocapture"])
-        .env(SMALL_DISK, folder.path())
-        .output()
-        .expect("unshare is everywhere");
-    let told = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(77) || told.starts_with("unshare: ") {
-        assert!(std::env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{told}");
-        eprintln!("skipped: no disk can be mounted here: {told}");
-        return;
-    }
-    assert!(output.status.success(), "{} {told}", String::from_utf8_lossy(&output.stdout));
 }
 
 /// Writes until there is no room, then makes room.

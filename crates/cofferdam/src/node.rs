@@ -50,7 +50,7 @@ impl BrokerSetup {
 
 /// Registers this process as a node, and first of all tells the truth about runs whose process has died.
 pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) -> Result<Node, Failure> {
-    let store = open_store(home, caller).await?;
+    let store = open_own_store(home, caller).await?;
     let ledger = StoreLedger::new(store.clone(), home.clone(), redaction::know(caller));
     let access = BrokerAccess::Own { broker: broker.clone().start(&ledger), ledger };
     let rules = ClaimRules::of(Slots::of(Some(broker.settings.sandbox.max_concurrency.count())));
@@ -79,7 +79,7 @@ pub(crate) async fn register_named(
     let id = home
         .node_id(name, now_ms())
         .map_err(|error| Failure::internal("the node's id cannot be kept in the state folder", &error))?;
-    let store = open_store(home, caller).await?;
+    let store = open_own_store(home, caller).await?;
     let options = options(home, caller, id, store, setup, access, rules)?;
     Node::register(options).map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => Failure::new(
@@ -89,6 +89,21 @@ pub(crate) async fn register_named(
         .hint("stop it, or give this one another name: --name second"),
         _ => Failure::internal("this process cannot be registered in the state folder", &error),
     })
+}
+
+/// Opens the record for somebody who goes on with its runs. One that was copied here from another state folder is this
+/// folder's from now on.
+async fn open_own_store(home: &Home, caller: &Caller) -> Result<Store, Failure> {
+    let store = open_store(home, caller).await?;
+    let place = home
+        .place(now_ms())
+        .map_err(|error| Failure::internal("the state folder's name cannot be kept", &error))?;
+    let relocated = store.relocate(&place).await;
+    match relocated.map_err(|error| Failure::internal("the record of runs cannot be taken over", &error))? {
+        0 => {}
+        runs => tracing::warn!(runs, "the record is a copy of another state folder's: its runs go on here"),
+    }
+    Ok(store)
 }
 
 fn options(

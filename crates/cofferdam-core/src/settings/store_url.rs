@@ -45,6 +45,19 @@ impl StoreUrl {
         parts.password.or_else(|| parts.parameter("password")).filter(|password| !password.is_empty())
     }
 
+    /// The address as it can be pasted for another program: without the password, and without what it says to the server
+    /// for this program alone.
+    #[must_use]
+    pub fn without_password(&self) -> String {
+        let parts = Parts::of(&self.0);
+        let user = parts.user.map(|user| format!("{user}@")).unwrap_or_default();
+        let ours = ["password", "options", "application_name"];
+        let parameters = parts.parameters().filter(|(name, _)| !ours.contains(name));
+        let parameters: Vec<String> = parameters.map(|(name, value)| format!("{name}={value}")).collect();
+        let query = if parameters.is_empty() { String::new() } else { format!("?{}", parameters.join("&")) };
+        format!("{}{user}{}{query}", parts.scheme, parts.place)
+    }
+
     /// Whether it says who asks.
     #[must_use]
     pub fn names_user(&self) -> bool {
@@ -157,13 +170,30 @@ mod tests {
             let url: StoreUrl = text.parse().expect(text);
             assert_eq!(url.secret(), text);
             let json = serde_json::to_string(&url).expect("it is a text");
-            for shown in [url.to_string(), format!("{url:?}"), json] {
+            for shown in [url.to_string(), format!("{url:?}"), json, url.without_password()] {
                 assert!(!shown.contains("ter22"), "{shown}");
             }
         }
         let url: StoreUrl = "postgres://me:hunter22@db.example/record".parse().expect("an address");
         assert_eq!(url.to_string(), "postgres://me:***@db.example/record");
         assert_eq!(url.password(), Some("hunter22"));
+    }
+
+    #[test]
+    fn an_address_can_be_pasted_without_its_password() {
+        for (text, pasted) in [
+            (
+                "postgres://me:pw@db.example:5432/x?sslmode=require",
+                "postgres://me@db.example:5432/x?sslmode=require",
+            ),
+            ("postgres:///x?host=/run/pg&user=me&password=pw", "postgres:///x?host=/run/pg&user=me"),
+            (
+                "postgres://db.example/x?application_name=a&sslrootcert=/ca.pem",
+                "postgres://db.example/x?sslrootcert=/ca.pem",
+            ),
+        ] {
+            assert_eq!(text.parse::<StoreUrl>().expect(text).without_password(), pasted);
+        }
     }
 
     #[test]

@@ -26,5 +26,5 @@ pub(crate) use keep::{Attended, KeptDiff, Shown, make_durable, make_scratch, rea
 pub use keep::{DIFF, KeepError, SUMMARY, Summary, TRANSCRIPT, find_git, read_summary};
 pub(crate) use reply::read_reply;
 pub use reply::{KeptReply, REPLY};
-pub use shared::fetch;
 pub(crate) use shared::share;
+pub use shared::{fetch, remove};

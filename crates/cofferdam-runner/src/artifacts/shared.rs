@@ -41,7 +41,7 @@ pub async fn fetch(
     artifact: &Artifact,
 ) -> Result<PathBuf, ArtifactError> {
     let object = match &artifact.place {
-        ArtifactPlace::File(path) => return Ok(path.clone()),
+        ArtifactPlace::File(path) => return find(home, &artifact.place, path),
         ArtifactPlace::Object(object) => object,
     };
     let path = home.runs().join(local_name(object));
@@ -69,6 +69,35 @@ pub async fn fetch(
     }
     tokio::fs::rename(&partial, &path).await.map_err(failed)?;
     Ok(path)
+}
+
+/// A file that was made on this machine. It may have been made in another state folder, whose record was copied here: then
+/// it is in this folder if it was copied as well, and else where it was made.
+fn find(home: &Home, place: &ArtifactPlace, made_at: &Path) -> Result<PathBuf, ArtifactError> {
+    let here = place.file_below(&home.runs());
+    let found = [here.as_deref(), Some(made_at)].into_iter().flatten().find(|path| path.is_file());
+    found.map(Path::to_owned).ok_or_else(|| ArtifactError::File {
+        what: "find",
+        path: here.unwrap_or_else(|| made_at.to_owned()),
+        source: io::ErrorKind::NotFound.into(),
+    })
+}
+
+/// Removes a file that the record no longer names. A file of another state folder is left alone, also if the record names
+/// it: it may be the evidence of that folder's own record, which this one is a copy of.
+///
+/// # Errors
+/// If it is still there.
+pub async fn remove(
+    artifacts: &ArtifactStore,
+    home: &Home,
+    place: &ArtifactPlace,
+) -> Result<(), ArtifactError> {
+    match (place, place.file_below(&home.runs())) {
+        (ArtifactPlace::File(_), Some(here)) => artifacts.remove(&here.into()).await,
+        (ArtifactPlace::File(_), None) => Ok(()),
+        (ArtifactPlace::Object(_), _) => artifacts.remove(place).await,
+    }
 }
 
 /// The last parts of an object's name: the run, the attempt and the file, as they are in the folder of runs.
@@ -99,5 +128,36 @@ mod tests {
         assert_eq!(local_name("s3://bucket/a/run_1/2/diff.patch"), Path::new("run_1/2/diff.patch"));
         assert_eq!(local_name("s3://bucket/run_1/2/../../../etc/x"), Path::new("run_1/2/etc/x"));
         assert_eq!(local_name("s3:///etc/passwd"), Path::new("etc/passwd"));
+    }
+
+    #[tokio::test]
+    async fn a_record_that_was_copied_finds_its_files_and_leaves_those_of_the_original_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = |name: &str| Home::open(&folder.path().join(name)).unwrap();
+        let (original, copy) = (home("original"), home("copy"));
+        let name = format!("{}/1/diff.patch", cofferdam_core::RunId::new(1, 1));
+        let (made, copied) = (original.runs().join(&name), copy.runs().join(&name));
+        let place = ArtifactPlace::File(made.clone());
+        let write = |path: &Path| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "diff").unwrap();
+        };
+        assert!(find(&copy, &place, &made).unwrap_err().is_not_found(), "it is nowhere");
+        write(&made);
+        assert_eq!(find(&copy, &place, &made).unwrap(), made, "it was not copied, and is where it was made");
+        write(&copied);
+        assert_eq!(find(&copy, &place, &made).unwrap(), copied);
+        assert_eq!(find(&original, &place, &made).unwrap(), made);
+
+        for _ in 0..2 {
+            remove(&ArtifactStore::Folder, &copy, &place).await.unwrap();
+            assert!(made.exists() && !copied.exists(), "the original's file stays");
+        }
+        let elsewhere = folder.path().join("secret");
+        write(&elsewhere);
+        remove(&ArtifactStore::Folder, &copy, &elsewhere.clone().into()).await.unwrap();
+        assert!(elsewhere.exists());
+        remove(&ArtifactStore::Folder, &original, &place).await.unwrap();
+        assert!(!made.exists());
     }
 }

@@ -23,10 +23,10 @@ use crate::installation::{Cli, Search};
 use crate::node::{Node, now_ms};
 use verdict::Verdict;
 
-/// How long a CLI on the host has.
-pub const HOST_DEADLINE: Duration = Duration::from_secs(15);
+/// How long a CLI on the host has, unless the caller says otherwise.
+const HOST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long it has in a sandbox, with all that this needs.
-pub const SANDBOX_DEADLINE: Duration = Duration::from_secs(20);
+const SANDBOX_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What agents are asked: as little as can be.
 const PROMPT: &str = "Reply with the word OK and nothing else. Use no tools.";
@@ -44,10 +44,12 @@ pub struct AuthCheck {
     pub policy: Policy,
     /// A repository that may not supply the CLI.
     pub exclude: Option<PathBuf>,
+    /// How long it may take; `None` for 15 s on the host and 20 s in a sandbox.
+    pub timeout: Option<Duration>,
 }
 
 impl AuthCheck {
-    /// Tries it. This never takes longer than its deadline and the moment that it takes to end what hangs.
+    /// Tries it. This never takes longer than its timeout and the moment that it takes to end what hangs.
     pub async fn run(&self, node: &Node) -> AuthStatus {
         let verdict = match ExecutionEnvironment::of(self.policy.mode) {
             ExecutionEnvironment::Host => host::check(node, self).await,
@@ -73,6 +75,13 @@ impl AuthCheck {
             status: verdict.word,
             message: verdict.message,
         }
+    }
+
+    fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(match ExecutionEnvironment::of(self.policy.mode) {
+            ExecutionEnvironment::Host => HOST_TIMEOUT,
+            ExecutionEnvironment::Sandbox => SANDBOX_TIMEOUT,
+        })
     }
 
     fn search<'a>(&'a self, node: &'a Node) -> Search<'a> {

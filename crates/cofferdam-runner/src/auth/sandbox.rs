@@ -1,6 +1,8 @@
 //! The check in a sandbox: a trivial prompt, in a fresh one, with the key or login that the broker adds. What the
 //! backend refuses and what the broker saw decides; what the agent says of itself only ever makes it worse.
 
+use std::time::Duration;
+
 use cofferdam_core::{
     AgentSetup, Budget, Event, EventType, FailureClass, Network, Outcome, Policy, PromptSetup, TroubleKind,
     with_causes,
@@ -10,7 +12,7 @@ use tokio::time::Instant;
 use super::one_run::{Seen, one_run};
 use super::status::AuthWord;
 use super::verdict::Verdict;
-use super::{AuthCheck, PROMPT, SANDBOX_DEADLINE};
+use super::{AuthCheck, PROMPT};
 use crate::installation::{self, Cli};
 use crate::node::Node;
 
@@ -19,7 +21,7 @@ const MOST_CALLS: u64 = 8;
 
 /// Tries it.
 pub(super) async fn check(node: &Node, asked: &AuthCheck) -> Verdict {
-    let deadline = Instant::now() + SANDBOX_DEADLINE;
+    let deadline = Instant::now() + asked.timeout();
     let policy = policy(asked);
     if !policy.mode.is_container()
         && let Err(error) = installation::find(asked.cli, &asked.search(node))
@@ -37,10 +39,10 @@ pub(super) async fn check(node: &Node, asked: &AuthCheck) -> Verdict {
             let message = format!("{}; type: {}", refusal.problem, refusal.remedy);
             return Verdict::early(refusal.kind.into(), message);
         }
-        Err(_) => return Verdict::timeout(false, SANDBOX_DEADLINE.as_secs()),
+        Err(_) => return Verdict::timeout(false, asked.timeout()),
     }
     match one_run(node, setup(asked), policy, deadline).await {
-        Ok(seen) => judge(&seen),
+        Ok(seen) => judge(&seen, asked.timeout()),
         Err(why) => Verdict::early(AuthWord::Unknown, format!("it could not be tried: {why}")),
     }
 }
@@ -54,7 +56,7 @@ fn policy(asked: &AuthCheck) -> Policy {
     policy.egress.model = true;
     policy.budget = Budget { max_model_calls: Some(MOST_CALLS), ..Budget::default() };
     policy.mounts.clear();
-    policy.timeout_ms = u64::try_from(SANDBOX_DEADLINE.as_millis()).unwrap_or(u64::MAX);
+    policy.timeout_ms = u64::try_from(asked.timeout().as_millis()).unwrap_or(u64::MAX);
     policy.grace_ms = 0;
     policy
 }
@@ -73,7 +75,7 @@ fn setup(asked: &AuthCheck) -> AgentSetup {
     }
 }
 
-fn judge(seen: &Seen) -> Verdict {
+fn judge(seen: &Seen, timeout: Duration) -> Verdict {
     let has = |event_type| seen.events.iter().any(|event: &Event| event.event_type == event_type);
     let started = has(EventType::AgentStarted);
     let verdict = |word, message: String| Verdict { word, started, message };
@@ -81,7 +83,7 @@ fn judge(seen: &Seen) -> Verdict {
         return verdict(AuthWord::AuthRequired, refused);
     }
     match &seen.outcome {
-        None => Verdict::timeout(started, SANDBOX_DEADLINE.as_secs()),
+        None => Verdict::timeout(started, timeout),
         Some(Outcome::Succeeded) if has(EventType::ModelUsage) => {
             verdict(AuthWord::Ok, "a model answered through the broker".to_owned())
         }
@@ -115,7 +117,7 @@ fn judge(seen: &Seen) -> Verdict {
             verdict(word, format!("{message}{hint}"))
         }
         Some(Outcome::Cancelled) => verdict(AuthWord::Unknown, "it was cancelled".to_owned()),
-        Some(Outcome::TimedOut { .. }) => Verdict::timeout(started, SANDBOX_DEADLINE.as_secs()),
+        Some(Outcome::TimedOut { .. }) => Verdict::timeout(started, timeout),
     }
 }
 
@@ -141,7 +143,7 @@ mod tests {
 
     fn seen(outcome: Option<Outcome>, events: &[(EventType, Value)]) -> Verdict {
         let events = events.iter().map(|(kind, data)| event(*kind, data.clone())).collect();
-        judge(&Seen { outcome, events })
+        judge(&Seen { outcome, events }, Duration::from_secs(20))
     }
 
     #[test]

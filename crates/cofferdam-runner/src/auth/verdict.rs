@@ -1,5 +1,7 @@
 //! What a check found out, before it is told.
 
+use std::time::Duration;
+
 use super::status::AuthWord;
 
 /// What a check found out.
@@ -22,9 +24,9 @@ impl Verdict {
         Self { word, started: true, message: message.into() }
     }
 
-    /// Its time was up.
-    pub(super) fn timeout(started: bool, seconds: u64) -> Self {
-        let message = format!("it did not answer within {seconds} s, and was ended");
+    /// It timed out.
+    pub(super) fn timeout(started: bool, timeout: Duration) -> Self {
+        let message = format!("it did not answer within {} s, and was ended", timeout.as_secs_f64());
         Self { word: AuthWord::Timeout, started, message }
     }
 

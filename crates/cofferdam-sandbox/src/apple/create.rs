@@ -16,6 +16,7 @@ use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Work
 use crate::container::{Bound, Identity, NoIdentity, bounds, memories, workspace_bounds, write_users};
 use crate::folder::{Folder, Record};
 use crate::handed_over;
+use crate::machine_name::machine_name;
 use crate::native::{NO_LIMITS, give};
 use crate::shim::{Inner, ShimPlan};
 use crate::shim_sandbox::ShimSandbox;
@@ -71,7 +72,8 @@ async fn make(
     let mut shown = bounds(spec, Some(&backend.options.binary), &places.users, &places.groups);
     shown.extend(places.hosts.iter().map(|hosts| Bound::read_only(hosts, "/etc/hosts")));
     shown.extend(workspace_bounds(spec));
-    let container = super::name_of(id);
+    // Runtimes are told to remove a container by its name.
+    let container = machine_name(&backend.options.state, id);
     let attempt = id.attempt();
     let parts = Parts {
         policy: &spec.policy,

@@ -136,11 +136,6 @@ impl AppleBackend {
     }
 }
 
-/// What a container is called: so that it can be killed by whoever knows the sandbox.
-fn name_of(id: &SandboxId) -> String {
-    format!("cofferdam-{id}")
-}
-
 #[async_trait]
 impl Backend for AppleBackend {
     fn mode(&self) -> Mode {

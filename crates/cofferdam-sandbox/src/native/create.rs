@@ -14,6 +14,7 @@ use crate::backend::{Attachment, Cover, CreateError, Layers, SandboxSpec, Worksp
 use crate::container::check_owner;
 use crate::folder::{Folder, Record};
 use crate::handed_over;
+use crate::machine_name::machine_name;
 use crate::shim::{Inner, ShimPlan};
 use crate::shim_sandbox::ShimSandbox;
 use crate::start::{discard, failed, start};
@@ -51,7 +52,7 @@ fn prepare(
     let policy = &spec.policy;
     let limits = limits_of(policy);
     check_owner(&spec.workspace).map_err(|error| error.refusal(id))?;
-    let (cgroup, mut command, limits_note) = match holder(id, &limits) {
+    let (cgroup, mut command, limits_note) = match holder(&machine_name(&options.state, id), &limits) {
         Holder::Group(plan) => (Some(plan), Vec::new(), None),
         Holder::Scope(command) => (Some(CgroupPlan::SystemdScope), command, None),
         Holder::Nobody(why) if may_be_best_effort(policy) => (None, Vec::new(), Some(best_effort(&why))),

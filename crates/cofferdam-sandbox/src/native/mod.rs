@@ -29,6 +29,7 @@ use crate::backend::{
 };
 use crate::container::Identity;
 use crate::folder::{Folder, Record};
+use crate::machine_name::machine_name;
 use crate::shim::ShimPlan;
 use crate::shim_sandbox::ShimSandbox;
 use crate::start::failed;
@@ -112,11 +113,11 @@ pub(super) enum Holder {
     Nobody(String),
 }
 
-fn holder(id: &SandboxId, limits: &CgroupLimits) -> Holder {
-    match cgroup::locate(id) {
+fn holder(name: &str, limits: &CgroupLimits) -> Holder {
+    match cgroup::locate(name) {
         Ok(plan) => Holder::Group(plan),
         Err(why) => match system::user_systemd() {
-            true => Holder::Scope(cgroup::systemd_scope(id, limits)),
+            true => Holder::Scope(cgroup::systemd_scope(name, limits)),
             false => Holder::Nobody(why),
         },
     }
@@ -161,7 +162,8 @@ impl Backend for NativeBackend {
 
     fn wall_plan(&self, id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan {
         let writable = writable(policy, companions);
-        let held_by_nobody = matches!(holder(id, &limits_of(policy)), Holder::Nobody(_));
+        let name = machine_name(&self.options.state, id);
+        let held_by_nobody = matches!(holder(&name, &limits_of(policy)), Holder::Nobody(_));
         WallPlan {
             no_new_privileges: !self.is_without("no_new_privileges"),
             seccomp: !self.is_without("seccomp"),

@@ -13,6 +13,7 @@ use super::plan::{Access, Entry, IdRange, LaunchPlan, Owner};
 use super::{Holder, Options, cgroup, end_cgroup, holder, limits_of, refusal, system};
 use crate::backend::{CreateError, Tool, ToolAccess, ToolFolder, ToolOutput};
 use crate::folder::{Folder, Record};
+use crate::machine_name::machine_name;
 use crate::remove::remove_tree;
 use crate::start::{failed, run_command};
 
@@ -83,7 +84,7 @@ fn plan(
 ) -> io::Result<LaunchPlan> {
     let Whose { ids, agent } = whose;
     let limits = limits_of(&tool.policy);
-    let cgroup = match holder(sandbox.id(), &limits) {
+    let cgroup = match holder(&machine_name(&options.state, sandbox.id()), &limits) {
         Holder::Group(group) => Some(group),
         Holder::Scope(_) | Holder::Nobody(_) => None,
     };

@@ -5,18 +5,14 @@ use std::cmp::Ordering;
 use sqlx::{Connection, PgConnection};
 
 use crate::error::OpenError;
+use crate::migrations::{MIGRATIONS, NEWEST};
 
-/// In order; the first brings version 0 to version 1. Released ones are never edited.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/postgres/0001_record.sql")];
+/// Version 1, which is the record as SQLite has it in version 4. It is never edited.
+const FIRST: &str = include_str!("../../migrations/postgres/0001_record.sql");
 
 /// Whoever migrates holds the lock of this number, which spells `coffer`. It goes with the transaction, so that it also
 /// works behind a pooler.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(109270976488818)";
-
-/// The newest schema that this program knows.
-pub(super) fn known() -> i64 {
-    i64::try_from(MIGRATIONS.len()).expect("there are few migrations")
-}
 
 pub(super) async fn to_newest(connection: &mut PgConnection) -> Result<(), OpenError> {
     match judge(version(connection).await?)? {
@@ -30,15 +26,15 @@ pub(super) async fn to_newest(connection: &mut PgConnection) -> Result<(), OpenE
     if judge(found)? != Ordering::Less {
         return Ok(());
     }
-    for (index, migration) in MIGRATIONS.iter().enumerate() {
-        if index as i64 >= found {
-            sqlx::raw_sql(*migration).execute(&mut *transaction).await?;
+    let later = MIGRATIONS.iter().map(|migration| (migration.version, migration.postgres));
+    for (version, migration) in [(1, FIRST)].into_iter().chain(later) {
+        if version > found {
+            sqlx::raw_sql(migration).execute(&mut *transaction).await?;
         }
     }
     let written = format!(
         "CREATE TABLE IF NOT EXISTS cofferdam_schema (version bigint PRIMARY KEY); \
-         DELETE FROM cofferdam_schema; INSERT INTO cofferdam_schema (version) VALUES ({})",
-        known()
+         DELETE FROM cofferdam_schema; INSERT INTO cofferdam_schema (version) VALUES ({NEWEST})"
     );
     sqlx::raw_sql(sqlx::AssertSqlSafe(written)).execute(&mut *transaction).await?;
     transaction.commit().await?;
@@ -46,8 +42,8 @@ pub(super) async fn to_newest(connection: &mut PgConnection) -> Result<(), OpenE
 }
 
 fn judge(found: i64) -> Result<Ordering, OpenError> {
-    match found.cmp(&known()) {
-        Ordering::Greater => Err(OpenError::NewerSchema { found, known: known() }),
+    match found.cmp(&NEWEST) {
+        Ordering::Greater => Err(OpenError::NewerSchema { found, known: NEWEST }),
         order @ (Ordering::Less | Ordering::Equal) => Ok(order),
     }
 }

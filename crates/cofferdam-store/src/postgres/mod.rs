@@ -1,46 +1,24 @@
-//! The record in PostgreSQL, for many nodes. One file per group of operations; `open` is where to start, and `session`
-//! is what every operation goes through.
+//! The record in PostgreSQL, for many nodes. `open` is where to start, and `session` is what every operation goes through;
+//! what is done with it is in `store/`.
 //!
 //! Every write is one transaction that first locks the run's row, so that events are numbered without gaps and a lease
 //! is looked at and used in one piece. Nothing waits for anything else while a transaction is open.
 
-mod adopt;
-mod append;
-mod artifacts;
-mod audit;
-mod cancel;
 mod check;
-mod claim;
+mod connecting;
 mod door;
-mod egress;
-mod enqueue;
-mod events;
-mod fence;
-mod finish;
-mod keys;
-mod letters;
-mod messages;
 mod migrate;
-mod nodes;
 mod open;
-mod projects;
-mod remove;
-mod renew;
-mod retention;
-mod runs;
 mod session;
-mod slots;
+mod statements;
 mod wake;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::PgPool;
-use sqlx::postgres::PgRow;
-use sqlx::{ColumnIndex, Row};
 
-use crate::error::Error;
-use crate::stored::{from_json, int, parse, parse_state, to_json, uint};
+pub(crate) use self::session::Session;
 
 /// The record in PostgreSQL. Cloning gives another handle to the same connections.
 #[derive(Debug, Clone)]
@@ -75,28 +53,4 @@ impl Postgres {
     pub fn with_patience(&self, patience: Duration) -> Self {
         Self { shared: Arc::clone(&self.shared), patience }
     }
-
-    pub(crate) async fn ping(&self) -> Result<(), Error> {
-        self.with_patience(Duration::ZERO)
-            .read(|mut session| async move {
-                session.query("SELECT 1").execute(session.connection()).await?;
-                Ok(())
-            })
-            .await
-    }
-}
-
-/// A count, such as of attempts.
-fn count<I: ColumnIndex<PgRow>>(row: &PgRow, column: I) -> Result<u32, Error> {
-    Ok(u32::try_from(row.try_get::<i64, _>(column)?).unwrap_or(u32::MAX))
-}
-
-/// A time or number.
-fn number<I: ColumnIndex<PgRow>>(row: &PgRow, column: I) -> Result<u64, Error> {
-    Ok(uint(row.try_get(column)?))
-}
-
-/// A time or number that need not be there.
-fn some_number<I: ColumnIndex<PgRow>>(row: &PgRow, column: I) -> Result<Option<u64>, Error> {
-    Ok(row.try_get::<Option<i64>, _>(column)?.map(uint))
 }

@@ -10,6 +10,7 @@ use cofferdam_core::StoreUrl;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, PgPool};
 
+use super::connecting::trouble_connecting;
 use super::door::Door;
 use super::wake::{Listener, Waker};
 use super::{Postgres, Shared, Statements, migrate};
@@ -35,10 +36,6 @@ impl Postgres {
             Pooler::None => Statements::Kept,
             Pooler::Transactions => Statements::Forgotten,
         };
-        let failed = |error: sqlx::Error| match trouble(&error) {
-            Trouble::Away => OpenError::Unreachable { url: options.url.to_string(), source: error },
-            Trouble::Full | Trouble::Other => OpenError::Database(error.into()),
-        };
         let losses = Arc::new(Losses::default());
         let seen = Arc::clone(&losses);
         let pool = PgPoolOptions::new()
@@ -53,15 +50,15 @@ impl Postgres {
                 Box::pin(async move { Ok(usable) })
             })
             .connect_lazy_with(connect);
-        match (prepare(&pool, &losses).await, &door) {
-            (Ok(()), _) => {}
-            (Err(OpenError::Database(DatabaseError::Postgres(error))), Some(door))
-                if trouble(&error) == Trouble::Away =>
-            {
-                return Err(failed(door.try_out().await.err().map_or(error, sqlx::Error::Io)));
-            }
-            (Err(OpenError::Database(DatabaseError::Postgres(error))), _) => return Err(failed(error)),
-            (Err(error), _) => return Err(error),
+        if let Err(error) = prepare(&pool, &losses, &options.url).await {
+            return Err(match (error, &door) {
+                // The driver saw the door, and not what is behind it.
+                (OpenError::Unreachable { url, source }, Some(door)) => {
+                    let source = door.try_out().await.err().map_or(source, sqlx::Error::Io);
+                    OpenError::Unreachable { url, source }
+                }
+                (error, _) => error,
+            });
         }
         let shared = Shared {
             waker: Waker::start(pool.clone()),
@@ -85,20 +82,30 @@ impl Postgres {
 
 /// Brings the database to the newest schema, again if it is lost meanwhile: a server that restarts drops connections more
 /// than once.
-async fn prepare(pool: &PgPool, losses: &Losses) -> Result<(), OpenError> {
+async fn prepare(pool: &PgPool, losses: &Losses, url: &StoreUrl) -> Result<(), OpenError> {
     let started = Instant::now();
     loop {
-        let tried = async { migrate::to_newest(&mut *pool.acquire().await?).await };
-        match tried.await {
-            Err(OpenError::Database(DatabaseError::Postgres(error)))
-                if trouble(&error) == Trouble::Away && started.elapsed() < PATIENCE =>
-            {
+        match try_to_prepare(pool, url).await {
+            Err(OpenError::Unreachable { .. }) if started.elapsed() < PATIENCE => {
                 losses.note();
                 tokio::time::sleep(BETWEEN_TRIES).await;
             }
             answer => return answer,
         }
     }
+}
+
+async fn try_to_prepare(pool: &PgPool, url: &StoreUrl) -> Result<(), OpenError> {
+    let failed = |trouble: Trouble, error: sqlx::Error| match trouble {
+        Trouble::Away => OpenError::Unreachable { url: url.to_string(), source: error },
+        Trouble::Full | Trouble::Other => OpenError::Database(error.into()),
+    };
+    let connection = pool.acquire().await;
+    let mut connection = connection.map_err(|error| failed(trouble_connecting(&error), error))?;
+    migrate::to_newest(&mut connection).await.map_err(|error| match error {
+        OpenError::Database(DatabaseError::Postgres(error)) => failed(trouble(&error), error),
+        error => error,
+    })
 }
 
 /// How to connect.

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use cofferdam_core::RunId;
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::PgArguments;
-use sqlx::query::{Query, QueryScalar};
-use sqlx::{FromRow, PgConnection, Transaction};
+use sqlx::{PgConnection, Transaction};
 use tokio::time::{Instant, timeout};
 
-use super::{Postgres, Statements, int};
+use super::{Postgres, Statements};
 use crate::error::{DatabaseError, Error};
+use crate::session::{Access, Session as AnySession, values};
 
 /// A client that is cut off in the middle must not hold its locks for long, and nobody waits for ever for a lock.
 const BEGIN: &str =
@@ -23,13 +22,16 @@ const BEGIN: &str =
 const BEGIN_READING: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '30s'";
 /// Longer than the server lets anything take: what is not answered by then is lost.
 const MOST_PER_TRY: Duration = Duration::from_secs(45);
+/// What a server answers that is asked about a transaction which it has not begun yet. Any other answer says nothing of it.
+const IN_THE_FUTURE: &str = "22023";
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A connection, for the length of one operation. Dropping it undoes what was written.
-pub(super) struct Session {
+pub(crate) struct Session {
     connection: Connected,
-    statements: Statements,
+    pub(super) statements: Statements,
+    pub(super) access: Access,
     proof: Proof,
 }
 
@@ -81,30 +83,14 @@ impl Session {
         }
     }
 
-    pub(super) fn query<'q>(&self, sql: &'static str) -> Query<'q, sqlx::Postgres, PgArguments> {
-        sqlx::query(sql).persistent(self.statements == Statements::Kept)
-    }
-
-    pub(super) fn scalar<'q, T>(&self, sql: &'static str) -> QueryScalar<'q, sqlx::Postgres, T, PgArguments>
-    where
-        (T,): for<'r> FromRow<'r, sqlx::postgres::PgRow>,
-    {
-        sqlx::query_scalar(sql).persistent(self.statements == Statements::Kept)
-    }
-
-    /// The whole operation may be done again.
-    pub(super) fn may_repeat(&mut self) {
-        self.proof = Proof::Repeat;
-    }
-
     /// The operation is done if this event, which the named transaction writes, is there.
     pub(super) fn proven_by(&mut self, transaction: String, run: &RunId, seq: u64) {
         self.proof = Proof::Event { transaction, run: run.clone(), seq };
     }
 
-    /// Everything is written: what is left is to commit it.
-    pub(super) fn done<T>(self, value: T) -> Result<Done<T>, Error> {
-        Ok(Done { session: self, value })
+    /// The whole operation may be done again.
+    pub(crate) fn may_repeat(&mut self) {
+        self.proof = Proof::Repeat;
     }
 
     /// What would be asked if the commit was not answered.
@@ -113,11 +99,9 @@ impl Session {
             Proof::Repeat => Ok(Question::Nothing),
             Proof::Event { transaction, run, seq } => Ok(Question::Event { transaction, run, seq }),
             Proof::Transaction => {
-                let name: Option<String> = self
-                    .scalar("SELECT pg_current_xact_id_if_assigned()::text")
-                    .fetch_one(self.connection())
-                    .await?;
-                Ok(name.map_or(Question::Nothing, |name| Question::Transaction { name }))
+                let sql = "SELECT pg_current_xact_id_if_assigned()::text";
+                let name = self.optional(sql.into(), &[], |row| row.first::<Option<String>>()).await?;
+                Ok(name.flatten().map_or(Question::Nothing, |name| Question::Transaction { name }))
             }
         }
     }
@@ -130,18 +114,12 @@ impl Session {
     }
 }
 
-/// An operation that is written and not yet committed.
-pub(super) struct Done<T> {
-    session: Session,
-    value: T,
-}
-
 impl Postgres {
     /// Does one operation in one transaction, again if the database was lost before it was done.
-    pub(super) async fn write<T, Work>(&self, operation: impl Fn(Session) -> Work) -> Result<T, Error>
-    where
-        Work: Future<Output = Result<Done<T>, Error>>,
-    {
+    pub(crate) async fn write<T>(
+        &self,
+        operation: impl AsyncFn(&mut AnySession<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let mut patience = Patience::of(self.patience);
         loop {
             match self.try_write(&operation).await {
@@ -158,10 +136,10 @@ impl Postgres {
     }
 
     /// Reads, again if the database was lost meanwhile.
-    pub(super) async fn read<T, Work>(&self, operation: impl Fn(Session) -> Work) -> Result<T, Error>
-    where
-        Work: Future<Output = Result<T, Error>>,
-    {
+    pub(crate) async fn read<T>(
+        &self,
+        operation: impl AsyncFn(&mut AnySession<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let mut patience = Patience::of(self.patience);
         loop {
             match self.try_read(&operation).await {
@@ -173,24 +151,27 @@ impl Postgres {
 
     /// Waits before the next try, if there is to be one, with connections that are not older than what went wrong.
     async fn pause(&self, patience: &mut Patience, error: Error) -> Result<(), Error> {
-        if let Error::Unavailable(DatabaseError::Postgres(sqlx::Error::Io(_) | sqlx::Error::Database(_))) =
-            &error
-        {
+        // That there is no free connection says nothing about those that there are.
+        let is_full =
+            matches!(&error, Error::Unavailable(DatabaseError::Postgres(sqlx::Error::PoolTimedOut)));
+        if error.is_transient() && !is_full {
             self.shared.losses.note();
         }
         patience.after(error).await
     }
 
-    async fn try_write<T, Work>(&self, operation: &impl Fn(Session) -> Work) -> Result<T, Failed<T>>
-    where
-        Work: Future<Output = Result<Done<T>, Error>>,
-    {
+    async fn try_write<T>(
+        &self,
+        operation: &impl AsyncFn(&mut AnySession<'_>) -> Result<T, Error>,
+    ) -> Result<T, Failed<T>> {
         let body = async {
-            let transaction = self.shared.pool.begin_with(BEGIN).await?;
-            let connection = Connected::Transaction(transaction);
-            let session =
-                Session { connection, statements: self.shared.statements, proof: Proof::Transaction };
-            let Done { mut session, value } = operation(session).await?;
+            let mut session = Session {
+                connection: self.begin(BEGIN).await?,
+                statements: self.shared.statements,
+                access: Access::Writes,
+                proof: Proof::Transaction,
+            };
+            let value = operation(&mut AnySession::Postgres(&mut session)).await?;
             let question = session.question().await?;
             Ok((session, value, question))
         };
@@ -202,23 +183,29 @@ impl Postgres {
         }
     }
 
-    async fn try_read<T, Work>(&self, operation: &impl Fn(Session) -> Work) -> Result<T, Error>
-    where
-        Work: Future<Output = Result<T, Error>>,
-    {
+    async fn try_read<T>(
+        &self,
+        operation: &impl AsyncFn(&mut AnySession<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let statements = self.shared.statements;
         limited(async {
             let connection = match statements {
-                Statements::Kept => Connected::Alone(self.shared.pool.acquire().await?),
+                Statements::Kept => {
+                    Connected::Alone(self.shared.pool.acquire().await.map_err(Error::connecting)?)
+                }
                 // A pooler may give each statement another server, and a statement is two messages: only within a
                 // transaction do both reach the same.
-                Statements::Forgotten => {
-                    Connected::Transaction(self.shared.pool.begin_with(BEGIN_READING).await?)
-                }
+                Statements::Forgotten => self.begin(BEGIN_READING).await?,
             };
-            operation(Session { connection, statements, proof: Proof::Repeat }).await
+            let mut session = Session { connection, statements, access: Access::Reads, proof: Proof::Repeat };
+            operation(&mut AnySession::Postgres(&mut session)).await
         })
         .await
+    }
+
+    async fn begin(&self, how: &'static str) -> Result<Connected, Error> {
+        let transaction = self.shared.pool.begin_with(how).await;
+        Ok(Connected::Transaction(transaction.map_err(Error::connecting)?))
     }
 
     /// What became of a commit that was not answered.
@@ -248,37 +235,31 @@ impl Postgres {
     }
 
     async fn has_written(&self, transaction: &str, run: &RunId, seq: u64) -> Result<Fate, Error> {
-        let look = |mut session: Session| async move {
-            let there: bool = session
-                .scalar(
-                    "SELECT EXISTS (SELECT 1 FROM events WHERE run = $1 AND seq = $2 \
-                     AND xmin::text = ($3::text::xid8)::xid::text)",
-                )
-                .bind(run.as_str())
-                .bind(int(seq))
-                .bind(transaction)
-                .fetch_one(session.connection())
-                .await?;
-            Ok(there)
+        let (transaction, run) = (transaction.to_owned(), run.clone());
+        let look = async move |session: &mut AnySession<'_>| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM events WHERE run = ?1 AND seq = ?2 \
+                       AND xmin::text = (?3::text::xid8)::xid::text)";
+            session.one(sql, values![&run, seq, &transaction], |row| row.first::<bool>()).await
         };
         Ok(if self.try_read(&look).await? { Fate::Committed } else { Fate::Undone })
     }
 
     async fn fate_of(&self, transaction: &str) -> Result<Fate, Error> {
-        let look = |mut session: Session| async move {
-            let status: Option<String> = session
-                .scalar("SELECT pg_xact_status($1::text::xid8)")
-                .bind(transaction)
-                .fetch_one(session.connection())
-                .await?;
-            Ok(status)
+        let transaction = transaction.to_owned();
+        let look = async move |session: &mut AnySession<'_>| {
+            let sql = "SELECT pg_xact_status(?1::text::xid8)";
+            session.one(sql, values![&transaction], |row| row.first::<Option<String>>()).await
         };
         match self.try_read(&look).await {
             Ok(Some(status)) if status == "committed" => Ok(Fate::Committed),
             Ok(Some(status)) if status == "in progress" => Ok(Fate::Open),
             Ok(_) => Ok(Fate::Undone),
             // A server that has crashed since may not have come to this name again.
-            Err(Error::Database(_)) => Ok(Fate::Undone),
+            Err(Error::Database(DatabaseError::Postgres(sqlx::Error::Database(answer))))
+                if answer.code().as_deref() == Some(IN_THE_FUTURE) =>
+            {
+                Ok(Fate::Undone)
+            }
             Err(error) => Err(error),
         }
     }

@@ -9,9 +9,10 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use crate::error::OpenError;
+use crate::migrations::{MIGRATIONS, NEWEST};
 
-/// In order; the first brings version 0 to version 1. Released ones are never edited.
-const MIGRATIONS: &[&str] = &[
+/// Versions 1 to 4, in order. Released ones are never edited.
+const FIRST: &[&str] = &[
     include_str!("../../migrations/sqlite/0001_runs.sql"),
     include_str!("../../migrations/sqlite/0002_egress.sql"),
     include_str!("../../migrations/sqlite/0003_dead_letters.sql"),
@@ -23,25 +24,26 @@ const WAL_TRIES: u32 = 200;
 const WAL_PAUSE: Duration = Duration::from_millis(25);
 
 pub(super) fn to_newest(connection: &mut Connection) -> Result<(), OpenError> {
-    let known = i64::try_from(MIGRATIONS.len()).expect("there are few migrations");
     let found = version(connection)?;
-    match found.cmp(&known) {
+    match found.cmp(&NEWEST) {
         Ordering::Equal => return Ok(()),
-        Ordering::Greater => return Err(OpenError::NewerSchema { found, known }),
+        Ordering::Greater => return Err(OpenError::NewerSchema { found, known: NEWEST }),
         Ordering::Less => use_wal(connection)?,
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated while this one waited for the lock.
     let found = version(&transaction)?;
-    if found >= known {
+    if found >= NEWEST {
         return Ok(());
     }
-    for (index, migration) in MIGRATIONS.iter().enumerate() {
-        if index as i64 >= found {
+    let first = (1..).zip(FIRST.iter().copied());
+    let later = MIGRATIONS.iter().map(|migration| (migration.version, migration.sqlite));
+    for (version, migration) in first.chain(later) {
+        if version > found {
             transaction.execute_batch(migration)?;
         }
     }
-    transaction.pragma_update(None, "user_version", known)?;
+    transaction.pragma_update(None, "user_version", NEWEST)?;
     transaction.commit()?;
     Ok(())
 }

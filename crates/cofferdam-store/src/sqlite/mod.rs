@@ -1,46 +1,29 @@
-//! The record in one SQLite file. One file per group of operations; `open` is where to start.
+//! The record in one SQLite file. `open` is where to start; what is done with it is in `store/`.
 //!
 //! Each process has one connection that writes, behind a lock, and a few that read. Every write is a
 //! `BEGIN IMMEDIATE` transaction, so that it sees what it changes and never fails half way for want of
 //! the write lock. An operation is handed whole to a thread that may wait: SQLite is faster than a way to another
 //! thread and back, so that going there for each statement would cost more than the statements do (0027).
 
-mod adopt;
-mod append;
-mod artifacts;
-mod audit;
-mod cancel;
 mod check;
-mod claim;
-mod egress;
-mod enqueue;
-mod events;
-mod fence;
-mod finish;
-mod keys;
-mod letters;
-mod messages;
 mod migrate;
-mod nodes;
 mod open;
-mod projects;
-mod remove;
-mod renew;
-mod retention;
-mod runs;
-mod slots;
-mod statements;
+mod readers;
+mod session;
 
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 use tokio::sync::{Mutex, OnceCell};
 
-use self::open::{Durability, Readers};
-use self::statements::{all, execute, one, optional};
+use self::open::Durability;
+use self::readers::Readers;
+pub(crate) use self::session::Session;
 use crate::error::Error;
-use crate::stored::{from_json, int, parse, parse_state, to_json, uint};
+use crate::session::Session as AnySession;
 
 /// The record in one SQLite file. Cloning gives another handle to the same connections.
 #[derive(Debug, Clone)]
@@ -62,17 +45,17 @@ struct Shared {
 impl Sqlite {
     /// One transaction that holds the write lock from its beginning, and is undone if the work fails. It comes to its end
     /// also if nobody waits for that any more.
-    async fn write<T: Send + 'static>(
+    pub(crate) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        work: impl AsyncFn(&mut AnySession<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         in_transaction(Arc::clone(&self.shared.writer), work).await
     }
 
     /// The same, with a commit that survives the death of this process and not a power cut.
-    async fn write_ledger<T: Send + 'static>(
+    pub(crate) async fn write_ledger<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        work: impl AsyncFn(&mut AnySession<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let ledger = self.shared.ledger.get_or_try_init(async || {
             let path = self.shared.path.clone();
@@ -83,37 +66,46 @@ impl Sqlite {
     }
 
     /// Reads. Each statement sees what is committed when it begins.
-    async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        work: impl AsyncFn(&mut AnySession<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        self.shared.readers.read(&self.shared.path, work).await
+        let readers = self.shared.readers.clone();
+        let place = readers.place().await;
+        blocking(move || {
+            let mut session = Session::reading(readers.take(place)?);
+            drive(work(&mut AnySession::Sqlite(&mut session)))
+        })
+        .await
     }
 
     /// The folder of wake sockets, beside the database.
     pub(crate) fn wake_folder(&self) -> &Path {
         &self.shared.wake_folder
     }
-
-    pub(crate) async fn ping(&self) -> Result<(), Error> {
-        self.read(|connection| one::<i64>(connection, "SELECT 1", [], |row| Ok(row.get(0)?)).map(drop)).await
-    }
 }
 
 async fn in_transaction<T: Send + 'static>(
     connection: Arc<Mutex<Connection>>,
-    work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    work: impl AsyncFn(&mut AnySession<'_>) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     // Waited for here, so that a queue of writers takes no threads.
-    let mut connection = connection.lock_owned().await;
+    let connection = connection.lock_owned().await;
     blocking(move || {
-        // Dropping it undoes it, unless SQLite has done so itself, as it does when the disk is full.
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let done = work(&transaction)?;
-        transaction.commit()?;
+        let mut session = Session::writing(connection)?;
+        let done = drive(work(&mut AnySession::Sqlite(&mut session)))?;
+        session.commit()?;
         Ok(done)
     })
     .await
+}
+
+/// Brings an operation to its end on this thread. It waits for nothing but its statements, and those are answered at once.
+fn drive<T>(operation: impl Future<Output = T>) -> T {
+    match pin!(operation).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => done,
+        Poll::Pending => unreachable!("an operation of the store waits for nothing but its statements"),
+    }
 }
 
 /// Does something that may wait, on a thread for that.

@@ -1,22 +1,21 @@
 //! Opens the database.
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{CWD, FileType, Mode};
 use rustix::io::Errno;
-use tokio::sync::{Mutex, OnceCell, Semaphore};
+use tokio::sync::{Mutex, OnceCell};
 
+use super::readers::Readers;
 use super::{Shared, Sqlite, blocking, migrate};
-use crate::error::{Error, OpenError};
+use crate::error::OpenError;
 use crate::file_system::network_file_system;
 
 /// Longer than any transaction of ours takes, on a machine that is busy with agents.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
-/// A few readers, so that a slow one does not hold up the others.
-const READERS: usize = 4;
 /// More than there are statements.
 const STATEMENTS: usize = 256;
 
@@ -37,7 +36,7 @@ impl Sqlite {
             shared: Arc::new(Shared {
                 path: path.to_owned(),
                 writer: Arc::new(Mutex::new(writer.await?)),
-                readers: Readers::default(),
+                readers: Readers::of(path),
                 ledger: OnceCell::new(),
                 wake_folder: path.with_file_name("nodes"),
             }),
@@ -74,49 +73,6 @@ pub(super) fn connect(path: &Path, durability: Durability) -> rusqlite::Result<C
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    Ok(connection)
-}
-
-/// Connections that read, opened as they are needed.
-#[derive(Debug)]
-pub(super) struct Readers {
-    places: Arc<Semaphore>,
-    idle: Arc<std::sync::Mutex<Vec<Connection>>>,
-}
-
-impl Default for Readers {
-    fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(READERS)), idle: Arc::default() }
-    }
-}
-
-impl Readers {
-    /// Reads with one of them.
-    pub(super) async fn read<T: Send + 'static>(
-        &self,
-        path: &Path,
-        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        let place = Arc::clone(&self.places).acquire_owned().await.expect("it is never closed");
-        let (idle, path) = (Arc::clone(&self.idle), path.to_owned());
-        blocking(move || {
-            let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let connection = match taken {
-                Some(connection) => connection,
-                None => connect_reading(&path)?,
-            };
-            let read = work(&connection);
-            idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
-            drop(place);
-            read
-        })
-        .await
-    }
-}
-
-fn connect_reading(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = connect(path, Durability::OfTheProcess)?;
-    connection.pragma_update(None, "query_only", "ON")?;
     Ok(connection)
 }
 

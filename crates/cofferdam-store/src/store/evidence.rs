@@ -1,58 +1,19 @@
-//! What an attempt leaves behind: events, seal, artifacts.
+//! What an attempt leaves: the seal that was measured around it, and its files.
 
-use cofferdam_core::{AttemptRef, Event, NewEvent, RunId, Seal};
+use cofferdam_core::{Event, NewEvent, RunId, Seal};
 
 use super::Store;
+use super::append::append_new;
+use super::fence::require_running;
+use crate::artifacts::ArtifactPlace;
 use crate::error::Error;
+use crate::failpoint::failpoint;
 use crate::lease::Lease;
-use crate::record::Artifact;
+use crate::record::{Artifact, NewArtifact};
+use crate::session::{Row, Session, values};
+use crate::stored::{to_json, without_nul};
 
 impl Store {
-    /// Adds events of the lease's attempt in one transaction, numbered without gaps, and returns those that
-    /// were not there yet. Once the attempt is over only `sandbox.*` events are taken.
-    ///
-    /// # Errors
-    /// [`Error::StaleLease`] or [`Error::AlreadyFinal`] if the lease's owner may no longer write.
-    pub async fn append(&self, lease: &Lease, events: &[NewEvent]) -> Result<Vec<Event>, Error> {
-        match self {
-            Self::Sqlite(store) => store.append(lease, events).await,
-            Self::Postgres(store) => store.append(lease, events).await,
-        }
-    }
-
-    /// The run's events after this number, in order, at most `limit`.
-    ///
-    /// # Errors
-    /// If the database fails or an event cannot be read.
-    pub async fn events_after(&self, run: &RunId, seq: u64, limit: u32) -> Result<Vec<Event>, Error> {
-        match self {
-            Self::Sqlite(store) => store.events_after(run, seq, limit).await,
-            Self::Postgres(store) => store.events_after(run, seq, limit).await,
-        }
-    }
-
-    /// How many events the run has, which is also the number of the newest.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn event_count(&self, run: &RunId) -> Result<u64, Error> {
-        match self {
-            Self::Sqlite(store) => store.event_count(run).await,
-            Self::Postgres(store) => store.event_count(run).await,
-        }
-    }
-
-    /// The number of the last worker line of this attempt that was stored.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn last_worker_seq(&self, attempt: &AttemptRef) -> Result<Option<u64>, Error> {
-        match self {
-            Self::Sqlite(store) => store.last_worker_seq(attempt).await,
-            Self::Postgres(store) => store.last_worker_seq(attempt).await,
-        }
-    }
-
     /// Keeps the seal that was measured around the attempt, together with the events that tell of it.
     ///
     /// # Errors
@@ -63,10 +24,23 @@ impl Store {
         seal: &Seal,
         events: &[NewEvent],
     ) -> Result<Vec<Event>, Error> {
-        match self {
-            Self::Sqlite(store) => store.record_seal(lease, seal, events).await,
-            Self::Postgres(store) => store.record_seal(lease, seal, events).await,
-        }
+        let (lease, seal, events) = (lease.clone(), to_json(seal), events.to_vec());
+        let stored = self
+            .write(async move |session| {
+                // Without events there is nothing that would be stored twice.
+                session.may_repeat();
+                require_running(session, &lease).await?;
+                session
+                    .execute(
+                        "UPDATE attempts SET seal = ?1 WHERE run = ?2 AND number = ?3",
+                        values![&seal, &lease.attempt().run, lease.attempt().number],
+                    )
+                    .await?;
+                append_new(session, &lease, &events).await
+            })
+            .await?;
+        failpoint("store.record_seal");
+        Ok(stored)
     }
 
     /// The files that the run's attempts have left.
@@ -74,9 +48,40 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn artifacts(&self, run: &RunId) -> Result<Vec<Artifact>, Error> {
-        match self {
-            Self::Sqlite(store) => store.artifacts(run).await,
-            Self::Postgres(store) => store.artifacts(run).await,
-        }
+        const SQL: &str =
+            "SELECT attempt, name, path, bytes, sha256 FROM artifacts WHERE run = ?1 ORDER BY attempt, name";
+        let run = run.clone();
+        self.read(async move |session| session.all(SQL, values![&run], read_artifact).await).await
     }
+}
+
+fn read_artifact(row: Row<'_>) -> Result<Artifact, Error> {
+    Ok(Artifact {
+        attempt: row.get("attempt")?,
+        name: row.get("name")?,
+        place: ArtifactPlace::from_bytes(&row.get::<Vec<u8>>("path")?),
+        bytes: row.get("bytes")?,
+        sha256: row.get("sha256")?,
+    })
+}
+
+/// Keeps where the files are that an attempt leaves.
+pub(super) async fn keep(
+    session: &mut Session<'_>,
+    lease: &Lease,
+    artifacts: &[NewArtifact],
+) -> Result<(), Error> {
+    let attempt = lease.attempt();
+    for NewArtifact { name, place, bytes, sha256 } in artifacts {
+        // An attempt that was adopted collects again; what it finds then is what counts.
+        session
+            .execute(
+                "INSERT INTO artifacts (run, attempt, name, path, bytes, sha256) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                 ON CONFLICT (run, attempt, name) \
+                 DO UPDATE SET path = excluded.path, bytes = excluded.bytes, sha256 = excluded.sha256",
+                values![&attempt.run, attempt.number, without_nul(name), place.as_bytes(), *bytes, sha256],
+            )
+            .await?;
+    }
+    Ok(())
 }

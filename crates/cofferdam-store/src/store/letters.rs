@@ -1,10 +1,20 @@
-//! Runs that failed for good.
+//! Runs that failed for good, and the outcomes that lead there.
 
-use cofferdam_core::{AttemptRef, Outcome, RunId};
+use cofferdam_core::{AttemptRef, DeadLetter, Outcome, RunId};
 
 use super::Store;
 use crate::error::Error;
-use crate::record::KeptLetter;
+use crate::failpoint::failpoint;
+use crate::record::{KeptLetter, Replay};
+use crate::session::{Row, Session, values};
+use crate::stored::{parse, to_json};
+
+/// The newest replay of each letter is joined to it.
+const NEWEST_FIRST: &str = "SELECT dead_letters.run, dead_letters.letter, replay.id AS replay, replay.state \
+     FROM dead_letters LEFT JOIN runs AS replay ON replay.id = \
+     (SELECT id FROM runs WHERE replay_of = dead_letters.run ORDER BY created_at DESC, id DESC LIMIT 1) \
+     WHERE CAST(?1 AS text) IS NULL OR dead_letters.run = ?1 \
+     ORDER BY dead_letters.failed_at DESC, dead_letters.run DESC";
 
 impl Store {
     /// All dead letters, newest first.
@@ -12,10 +22,7 @@ impl Store {
     /// # Errors
     /// If the database fails or a letter cannot be read.
     pub async fn letters(&self) -> Result<Vec<KeptLetter>, Error> {
-        match self {
-            Self::Sqlite(store) => store.letters().await,
-            Self::Postgres(store) => store.letters().await,
-        }
+        self.read(async |session| session.all(NEWEST_FIRST, values![None::<&str>], read_letter).await).await
     }
 
     /// The dead letter of one run, if it is one.
@@ -23,10 +30,8 @@ impl Store {
     /// # Errors
     /// If the database fails or the letter cannot be read.
     pub async fn letter(&self, run: &RunId) -> Result<Option<KeptLetter>, Error> {
-        match self {
-            Self::Sqlite(store) => store.letter(run).await,
-            Self::Postgres(store) => store.letter(run).await,
-        }
+        let run = run.clone();
+        self.read(async move |session| session.optional(NEWEST_FIRST, values![&run], read_letter).await).await
     }
 
     /// The runs that are dead letters.
@@ -34,10 +39,12 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn letter_runs(&self) -> Result<Vec<RunId>, Error> {
-        match self {
-            Self::Sqlite(store) => store.letter_runs().await,
-            Self::Postgres(store) => store.letter_runs().await,
-        }
+        self.read(async |session| {
+            session
+                .all("SELECT run FROM dead_letters", &[], |row| parse_run(&row.get::<String>("run")?))
+                .await
+        })
+        .await
     }
 
     /// Forgets a dead letter, and not its run. False if there was none.
@@ -45,10 +52,16 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn remove_letter(&self, run: &RunId) -> Result<bool, Error> {
-        match self {
-            Self::Sqlite(store) => store.remove_letter(run).await,
-            Self::Postgres(store) => store.remove_letter(run).await,
-        }
+        let run = run.clone();
+        let removed = self
+            .write(async move |session| {
+                let sql = "UPDATE runs SET dead_letter = false WHERE id = ?1 AND dead_letter";
+                session.execute(sql, values![&run]).await?;
+                session.execute("DELETE FROM dead_letters WHERE run = ?1", values![&run]).await
+            })
+            .await?;
+        failpoint("store.remove_letter");
+        Ok(removed > 0)
     }
 
     /// How an attempt ended; `None` if there was no such attempt, or it has not ended.
@@ -56,9 +69,39 @@ impl Store {
     /// # Errors
     /// If the database fails or the outcome cannot be read.
     pub async fn outcome_of(&self, attempt: &AttemptRef) -> Result<Option<Outcome>, Error> {
-        match self {
-            Self::Sqlite(store) => store.outcome_of(attempt).await,
-            Self::Postgres(store) => store.outcome_of(attempt).await,
-        }
+        const SQL: &str = "SELECT outcome FROM attempts WHERE run = ?1 AND number = ?2";
+        let AttemptRef { run, number } = attempt.clone();
+        let outcome = self
+            .read(async move |session| {
+                let read = |row: Row<'_>| row.json_some(run.as_str(), "outcome", "outcome");
+                session.optional(SQL, values![&run, number], read).await
+            })
+            .await?;
+        Ok(outcome.flatten())
     }
+}
+
+/// Keeps a letter together with the end of its run.
+pub(super) async fn keep_letter(
+    session: &mut Session<'_>,
+    run: &RunId,
+    letter: &DeadLetter,
+    now_ms: u64,
+) -> Result<(), Error> {
+    let sql = "INSERT INTO dead_letters (run, failed_at, letter) VALUES (?1, ?2, ?3)";
+    session.execute(sql, values![run, now_ms, to_json(letter)]).await?;
+    Ok(())
+}
+
+fn read_letter(row: Row<'_>) -> Result<KeptLetter, Error> {
+    let run: String = row.get("run")?;
+    let replay = match row.get::<Option<String>>("replay")? {
+        Some(id) => Some(Replay { run: parse_run(&id)?, state: row.state(&id)? }),
+        None => None,
+    };
+    Ok(KeptLetter { run: parse_run(&run)?, letter: row.json(&run, "dead letter", "letter")?, replay })
+}
+
+fn parse_run(run: &str) -> Result<RunId, Error> {
+    parse(run, "id", run)
 }

@@ -1,11 +1,16 @@
-//! Messages into a live run.
+//! Messages into a live run, and their receipts.
 
-use cofferdam_core::{Event, MessageKind, RunId};
+use cofferdam_core::{Event, EventType, MessageKind, NewEvent, RunId};
+use serde_json::json;
 
 use super::Store;
+use super::append::number_and_insert;
+use super::fence::{require_running, state_of};
 use crate::error::Error;
+use crate::failpoint::failpoint;
 use crate::lease::Lease;
-use crate::message::{Message, MessageId, MessageRecord, Receipt};
+use crate::message::{Message, MessageId, MessageRecord, Receipt, ReceiptState};
+use crate::session::{Row, Session, values};
 use crate::stored::require_text;
 
 impl Store {
@@ -21,21 +26,28 @@ impl Store {
         now_ms: u64,
     ) -> Result<MessageId, Error> {
         require_text("message", content)?;
-        match self {
-            Self::Sqlite(store) => store.add_message(run, kind, content, now_ms).await,
-            Self::Postgres(store) => store.add_message(run, kind, content, now_ms).await,
-        }
-    }
-
-    /// All messages into a run and what became of them, oldest first.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn messages(&self, run: &RunId) -> Result<Vec<MessageRecord>, Error> {
-        match self {
-            Self::Sqlite(store) => store.messages(run).await,
-            Self::Postgres(store) => store.messages(run).await,
-        }
+        let (run, content) = (run.clone(), content.to_owned());
+        let id = self
+            .write(async move |session| {
+                if state_of(session, &run).await?.is_final() {
+                    return Err(Error::RunEnded { run: run.clone() });
+                }
+                let id: i64 = session
+                    .one(
+                        "INSERT INTO messages (run, kind, content, state, created_at) \
+                         VALUES (?1, ?2, ?3, 'accepted', ?4) RETURNING id",
+                        values![&run, kind.as_str(), &content, now_ms],
+                        |row| row.first(),
+                    )
+                    .await?;
+                let data = json!({ "id": id, "kind": kind });
+                let event = NewEvent::new(now_ms, EventType::MessageAccepted, data);
+                number_and_insert(session, &run, None, &[event]).await?;
+                Ok(MessageId(id))
+            })
+            .await?;
+        failpoint("store.add_message");
+        Ok(id)
     }
 
     /// The messages that wait for delivery, oldest first.
@@ -43,10 +55,29 @@ impl Store {
     /// # Errors
     /// [`Error::StaleLease`] or [`Error::AlreadyFinal`].
     pub async fn pending_messages(&self, lease: &Lease) -> Result<Vec<Message>, Error> {
-        match self {
-            Self::Sqlite(store) => store.pending_messages(lease).await,
-            Self::Postgres(store) => store.pending_messages(lease).await,
-        }
+        const SQL: &str = "SELECT id, kind, content, created_at FROM messages WHERE run = ?1 AND state = 'accepted' \
+                   ORDER BY id";
+        let lease = lease.clone();
+        self.read(async move |session| {
+            require_running(session, &lease).await?;
+            let run = &lease.attempt().run;
+            session.all(SQL, values![run], |row| read_message(run.as_str(), row)).await
+        })
+        .await
+    }
+
+    /// All messages into a run and what became of them, oldest first.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn messages(&self, run: &RunId) -> Result<Vec<MessageRecord>, Error> {
+        const SQL: &str = "SELECT id, kind, content, created_at, state, reason, settled_at FROM messages WHERE run = ?1 \
+                   ORDER BY id";
+        let run = run.clone();
+        self.read(async move |session| {
+            session.all(SQL, values![&run], |row| read_record(run.as_str(), row)).await
+        })
+        .await
     }
 
     /// Records what became of a message and returns the event; `None` if it has its receipt already.
@@ -60,9 +91,74 @@ impl Store {
         receipt: &Receipt,
         now_ms: u64,
     ) -> Result<Option<Event>, Error> {
-        match self {
-            Self::Sqlite(store) => store.mark_message(lease, id, receipt, now_ms).await,
-            Self::Postgres(store) => store.mark_message(lease, id, receipt, now_ms).await,
+        let (lease, receipt) = (lease.clone(), receipt.clone());
+        let stored = self
+            .write(async move |session| {
+                let attempt = lease.attempt();
+                require_running(session, &lease).await?;
+                if !is_waiting(session, &attempt.run, id).await? {
+                    return Ok(None);
+                }
+                let event = settle(session, id, &receipt, now_ms).await?;
+                let stored = number_and_insert(session, &attempt.run, Some(attempt.number), &[event]).await?;
+                Ok(stored.into_iter().next())
+            })
+            .await?;
+        if stored.is_some() {
+            failpoint("store.mark_message");
         }
+        Ok(stored)
     }
+}
+
+fn read_message(run: &str, row: Row<'_>) -> Result<Message, Error> {
+    Ok(Message {
+        id: MessageId(row.get("id")?),
+        kind: row.parse(run, "kind of message", "kind")?,
+        content: row.get("content")?,
+        created_at_ms: row.get("created_at")?,
+    })
+}
+
+fn read_record(run: &str, row: Row<'_>) -> Result<MessageRecord, Error> {
+    let state = match row.get::<String>("state")?.as_str() {
+        "accepted" => ReceiptState::Accepted,
+        "delivered" => ReceiptState::Delivered,
+        _ => ReceiptState::Refused { reason: row.get::<Option<String>>("reason")?.unwrap_or_default() },
+    };
+    Ok(MessageRecord { message: read_message(run, row)?, state, settled_at_ms: row.get("settled_at")? })
+}
+
+/// Refuses what can no longer be delivered, so that every message has its receipt.
+pub(super) async fn refuse_pending(
+    session: &mut Session<'_>,
+    run: &RunId,
+    now_ms: u64,
+) -> Result<Vec<NewEvent>, Error> {
+    let sql = "SELECT id FROM messages WHERE run = ?1 AND state = 'accepted' ORDER BY id";
+    let waiting = session.all(sql, values![run], |row| Ok(MessageId(row.first()?))).await?;
+    let receipt = Receipt::run_ended();
+    let mut events = Vec::with_capacity(waiting.len());
+    for id in waiting {
+        events.push(settle(session, id, &receipt, now_ms).await?);
+    }
+    Ok(events)
+}
+
+async fn is_waiting(session: &mut Session<'_>, run: &RunId, id: MessageId) -> Result<bool, Error> {
+    let sql = "SELECT state = 'accepted' FROM messages WHERE run = ?1 AND id = ?2";
+    let waiting = session.optional(sql, values![run, id.0], |row| row.first()).await?;
+    waiting.ok_or_else(|| Error::NoSuchMessage { run: run.clone(), message: id })
+}
+
+async fn settle(
+    session: &mut Session<'_>,
+    id: MessageId,
+    receipt: &Receipt,
+    now_ms: u64,
+) -> Result<NewEvent, Error> {
+    let (state, reason) = receipt.stored();
+    let sql = "UPDATE messages SET state = ?1, reason = ?2, settled_at = ?3 WHERE id = ?4";
+    session.execute(sql, values![state, reason, now_ms, id.0]).await?;
+    Ok(receipt.event(id, now_ms))
 }

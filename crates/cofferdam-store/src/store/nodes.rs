@@ -5,6 +5,8 @@ use cofferdam_core::NodeId;
 use super::Store;
 use crate::error::Error;
 use crate::node_record::NodeRecord;
+use crate::session::{Row, values};
+use crate::stored::{parse, to_json};
 use crate::wake::{Listens, Wakes, wake_all, wake_readers};
 
 impl Store {
@@ -40,10 +42,22 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn report_node(&self, node: &NodeRecord) -> Result<(), Error> {
-        match self {
-            Self::Sqlite(store) => store.report_node(node).await,
-            Self::Postgres(store) => store.report_node(node).await,
-        }
+        let node = node.clone();
+        // A report is renewed all the time; one that a power cut takes back is of no interest.
+        self.write_ledger(async move |session| {
+            session.may_repeat();
+            let NodeRecord { id, place, started_at_ms, seen_at_ms, report } = &node;
+            session
+                .execute(
+                    "INSERT INTO nodes (id, place, started_at, seen_at, report) VALUES (?1, ?2, ?3, ?4, ?5) \
+                     ON CONFLICT (id) DO UPDATE SET place = excluded.place, started_at = excluded.started_at, \
+                     seen_at = excluded.seen_at, report = excluded.report",
+                    values![id, place, *started_at_ms, *seen_at_ms, to_json(report)],
+                )
+                .await
+        })
+        .await?;
+        Ok(())
     }
 
     /// Forgets a node.
@@ -51,10 +65,13 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn remove_node(&self, node: &NodeId) -> Result<(), Error> {
-        match self {
-            Self::Sqlite(store) => store.remove_node(node).await,
-            Self::Postgres(store) => store.remove_node(node).await,
-        }
+        let node = node.clone();
+        self.write_ledger(async move |session| {
+            session.may_repeat();
+            session.execute("DELETE FROM nodes WHERE id = ?1", values![&node]).await
+        })
+        .await?;
+        Ok(())
     }
 
     /// Every node that has told of itself and was not forgotten.
@@ -62,9 +79,18 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn nodes(&self) -> Result<Vec<NodeRecord>, Error> {
-        match self {
-            Self::Sqlite(store) => store.nodes().await,
-            Self::Postgres(store) => store.nodes().await,
-        }
+        const SQL: &str = "SELECT id, place, started_at, seen_at, report FROM nodes ORDER BY id";
+        self.read(async move |session| session.all(SQL, &[], read_node).await).await
     }
+}
+
+fn read_node(row: Row<'_>) -> Result<NodeRecord, Error> {
+    let id: String = row.get("id")?;
+    Ok(NodeRecord {
+        id: parse(&id, "node", &id)?,
+        place: row.parse(&id, "place", "place")?,
+        started_at_ms: row.get("started_at")?,
+        seen_at_ms: row.get("seen_at")?,
+        report: row.json(&id, "report", "report")?,
+    })
 }

@@ -4,6 +4,9 @@ use cofferdam_core::{Project, ProjectId};
 
 use super::Store;
 use crate::error::Error;
+use crate::failpoint::failpoint;
+use crate::session::{Row, values};
+use crate::stored::to_json;
 
 impl Store {
     /// Registers a project. False if there is one of this id or name.
@@ -11,10 +14,21 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn create_project(&self, project: &Project, now_ms: u64) -> Result<bool, Error> {
-        match self {
-            Self::Sqlite(store) => store.create_project(project, now_ms).await,
-            Self::Postgres(store) => store.create_project(project, now_ms).await,
-        }
+        let project = project.clone();
+        let created = self
+            .write(async move |session| {
+                let most = project.max_concurrency.map(|most| most.get());
+                session
+                    .execute(
+                        "INSERT INTO projects (id, name, project, max_concurrency, created_at) \
+                         VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+                        values![&project.id, project.name.as_str(), to_json(&project), most, now_ms],
+                    )
+                    .await
+            })
+            .await?;
+        failpoint("store.create_project");
+        Ok(created > 0)
     }
 
     /// All projects, by name.
@@ -22,10 +36,8 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn projects(&self) -> Result<Vec<Project>, Error> {
-        match self {
-            Self::Sqlite(store) => store.projects().await,
-            Self::Postgres(store) => store.projects().await,
-        }
+        const SQL: &str = "SELECT id, project FROM projects ORDER BY name";
+        self.read(async move |session| session.all(SQL, &[], read_project).await).await
     }
 
     /// The project of this id or name, if there is one.
@@ -33,14 +45,13 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn find_project(&self, id_or_name: &str) -> Result<Option<Project>, Error> {
+        const SQL: &str = "SELECT id, project FROM projects WHERE id = ?1 OR name = ?1";
         // No project is called so, and not every database takes the question.
         if id_or_name.contains('\0') {
             return Ok(None);
         }
-        match self {
-            Self::Sqlite(store) => store.find_project(id_or_name).await,
-            Self::Postgres(store) => store.find_project(id_or_name).await,
-        }
+        let id_or_name = id_or_name.to_owned();
+        self.read(async move |session| session.optional(SQL, values![&id_or_name], read_project).await).await
     }
 
     /// Forgets a project, and not its runs. False if there was none.
@@ -48,9 +59,17 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn remove_project(&self, id: &ProjectId) -> Result<bool, Error> {
-        match self {
-            Self::Sqlite(store) => store.remove_project(id).await,
-            Self::Postgres(store) => store.remove_project(id).await,
-        }
+        let id = id.clone();
+        let removed = self
+            .write(async move |session| {
+                session.execute("DELETE FROM projects WHERE id = ?1", values![&id]).await
+            })
+            .await?;
+        failpoint("store.remove_project");
+        Ok(removed > 0)
     }
+}
+
+fn read_project(row: Row<'_>) -> Result<Project, Error> {
+    row.json(&row.get::<String>("id")?, "project", "project")
 }

@@ -1,8 +1,31 @@
 //! Forgetting what was kept long enough.
 
 use super::Store;
+use crate::artifacts::ArtifactPlace;
 use crate::error::Error;
+use crate::failpoint::failpoint;
 use crate::record::{Expired, Retention};
+use crate::session::{Session, Sql, values};
+use crate::stored::parse;
+
+/// How many runs one round looks at, so that nobody waits long for what it locks.
+const RUNS_PER_ROUND: u32 = 100;
+
+/// Runs that another round looks at are left to it.
+const OLD_RUNS: Sql =
+    Sql::same("SELECT id FROM runs WHERE finished_at < ?1 AND NOT dead_letter ORDER BY finished_at LIMIT ?2")
+        .locking("FOR UPDATE SKIP LOCKED");
+const WITH_EVENTS: Sql = Sql::same(
+    "SELECT id FROM runs WHERE finished_at < ?1 \
+     AND (SELECT count(*) FROM (SELECT 1 FROM events WHERE events.run = runs.id LIMIT 3) AS few) > 2 \
+     ORDER BY finished_at LIMIT ?2",
+)
+.locking("FOR NO KEY UPDATE SKIP LOCKED");
+const WITH_ARTIFACTS: Sql = Sql::same(
+    "SELECT id FROM runs WHERE finished_at < ?1 \
+     AND EXISTS (SELECT 1 FROM artifacts WHERE artifacts.run = runs.id) ORDER BY finished_at LIMIT ?2",
+)
+.locking("FOR NO KEY UPDATE SKIP LOCKED");
 
 impl Store {
     /// Forgets a part of what is older than it should be kept; call it again until nothing is left. Dead letters keep
@@ -11,9 +34,37 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn expire(&self, retention: &Retention) -> Result<Expired, Error> {
-        match self {
-            Self::Sqlite(store) => store.expire(retention).await,
-            Self::Postgres(store) => store.expire(retention).await,
-        }
+        let retention = *retention;
+        let expired = self
+            .write(async move |session| {
+                let mut expired = Expired::default();
+                for run in old(session, OLD_RUNS, retention.runs_before_ms).await? {
+                    expired.artifacts.extend(forget_artifacts(session, &run).await?);
+                    // Its attempts, events and messages go with it.
+                    session.execute("DELETE FROM runs WHERE id = ?1", values![&run]).await?;
+                    expired.runs.push(parse(&run, "id", &run)?);
+                }
+                for run in old(session, WITH_EVENTS, retention.events_before_ms).await? {
+                    let sql = "DELETE FROM events WHERE run = ?1 AND seq > 1 AND type <> 'run.finished'";
+                    expired.events += session.execute(sql, values![&run]).await?;
+                }
+                for run in old(session, WITH_ARTIFACTS, retention.artifacts_before_ms).await? {
+                    expired.artifacts.extend(forget_artifacts(session, &run).await?);
+                }
+                Ok(expired)
+            })
+            .await?;
+        failpoint("store.expire");
+        Ok(expired)
     }
+}
+
+async fn old(session: &mut Session<'_>, which: Sql, before_ms: Option<u64>) -> Result<Vec<String>, Error> {
+    let Some(before_ms) = before_ms else { return Ok(Vec::new()) };
+    session.all(which, values![before_ms, RUNS_PER_ROUND], |row| row.first()).await
+}
+
+async fn forget_artifacts(session: &mut Session<'_>, run: &str) -> Result<Vec<ArtifactPlace>, Error> {
+    let sql = "DELETE FROM artifacts WHERE run = ?1 RETURNING path";
+    session.all(sql, values![run], |row| Ok(ArtifactPlace::from_bytes(&row.first::<Vec<u8>>()?))).await
 }

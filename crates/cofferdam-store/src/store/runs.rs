@@ -1,10 +1,46 @@
 //! Reading and forgetting runs.
 
-use cofferdam_core::RunId;
+use cofferdam_core::{RunId, RunState};
 
 use super::Store;
+use super::fence::state_of;
 use crate::error::Error;
-use crate::record::{AttemptRecord, RunFilter, RunMark, RunRecord, StateCounts};
+use crate::failpoint::failpoint;
+use crate::record::{AttemptRecord, Letter, RunFilter, RunMark, RunRecord, StateCounts};
+use crate::session::{Row, Sql, values};
+use crate::stored::parse;
+
+/// A run with the seal of its last attempt.
+macro_rules! runs {
+    ($($condition:literal),*) => {
+        concat!(
+            "SELECT runs.*, attempts.seal FROM runs \
+             LEFT JOIN attempts ON attempts.run = runs.id AND attempts.number = runs.attempts WHERE ",
+            $($condition),*
+        )
+    };
+}
+
+macro_rules! newest {
+    (state: $state:literal) => {
+        runs!(
+            $state,
+            " AND (CAST(?3 AS text) IS NULL OR runs.project = ?3) AND (CAST(?4 AS text) IS NULL OR runs.agent = ?4) \
+             AND (CAST(?5 AS text) IS NULL OR runs.lane = ?5) AND (CAST(?6 AS text) IS NULL OR runs.role = ?6) \
+             AND (CAST(?7 AS bigint) IS NULL OR (runs.created_at, runs.id) < (?7, ?8)) \
+             ORDER BY runs.created_at DESC, runs.id DESC LIMIT ?2"
+        )
+    };
+}
+
+const NEWEST: Sql = Sql::differs(
+    newest!(state: "runs.state IN (SELECT value FROM json_each(?1))"),
+    newest!(state: "runs.state = ANY(?1)"),
+);
+const MARKS: Sql = Sql::differs(
+    "SELECT runs.id, runs.last_seq, runs.state FROM json_each(?1) AS wanted JOIN runs ON runs.id = wanted.value",
+    "SELECT id, last_seq, state FROM runs WHERE id = ANY(?1)",
+);
 
 impl Store {
     /// Everything about a run but its events.
@@ -12,10 +48,11 @@ impl Store {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn run(&self, run: &RunId) -> Result<RunRecord, Error> {
-        match self {
-            Self::Sqlite(store) => store.run(run).await,
-            Self::Postgres(store) => store.run(run).await,
-        }
+        const SQL: &str = runs!("runs.id = ?1");
+        let id = run.clone();
+        let found =
+            self.read(async move |session| session.optional(SQL, values![&id], read_run).await).await?;
+        found.ok_or_else(|| Error::NotFound { run: run.clone() })
     }
 
     /// The newest runs, newest first.
@@ -23,10 +60,28 @@ impl Store {
     /// # Errors
     /// If the database fails or a run cannot be read.
     pub async fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, Error> {
-        match self {
-            Self::Sqlite(store) => store.list_runs(filter).await,
-            Self::Postgres(store) => store.list_runs(filter).await,
-        }
+        let filter = filter.clone();
+        self.read(async move |session| {
+            let RunFilter { newest, states, project, agent, lane, role, after } = &filter;
+            let states: &[RunState] = if states.is_empty() { &RunState::ALL } else { states };
+            session
+                .all(
+                    NEWEST,
+                    values![
+                        Some(states.iter().map(|state| state.as_str().to_owned()).collect::<Vec<_>>()),
+                        *newest,
+                        project.as_ref(),
+                        agent.as_ref(),
+                        lane.as_ref(),
+                        role.map(|role| role.as_str()),
+                        after.as_ref().map(|after| after.created_at_ms),
+                        after.as_ref().map(|after| &after.run),
+                    ],
+                    read_run,
+                )
+                .await
+        })
+        .await
     }
 
     /// How far each of these runs is; one that is not on record is left out.
@@ -34,10 +89,9 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn run_marks(&self, runs: &[RunId]) -> Result<Vec<RunMark>, Error> {
-        match self {
-            Self::Sqlite(store) => store.run_marks(runs).await,
-            Self::Postgres(store) => store.run_marks(runs).await,
-        }
+        let wanted: Vec<String> = runs.iter().map(ToString::to_string).collect();
+        self.read(async move |session| session.all(MARKS, values![Some(wanted.clone())], read_mark).await)
+            .await
     }
 
     /// The run's attempts, the first one first.
@@ -45,10 +99,13 @@ impl Store {
     /// # Errors
     /// If the database fails or an attempt cannot be read.
     pub async fn attempts(&self, run: &RunId) -> Result<Vec<AttemptRecord>, Error> {
-        match self {
-            Self::Sqlite(store) => store.attempts(run).await,
-            Self::Postgres(store) => store.attempts(run).await,
-        }
+        const SQL: &str = "SELECT number, node, seal, outcome, started_at, ended_at FROM attempts WHERE run = ?1 \
+                   ORDER BY number";
+        let run = run.clone();
+        self.read(async move |session| {
+            session.all(SQL, values![&run], |row| read_attempt(run.as_str(), row)).await
+        })
+        .await
     }
 
     /// How many runs are in each state.
@@ -56,10 +113,15 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn state_counts(&self, now_ms: u64) -> Result<StateCounts, Error> {
-        match self {
-            Self::Sqlite(store) => store.state_counts(now_ms).await,
-            Self::Postgres(store) => store.state_counts(now_ms).await,
-        }
+        self.read(async move |session| {
+            let sql = "SELECT state, count(*) AS runs FROM runs GROUP BY state";
+            let counts = session.all(sql, &[], |row| Ok((row.state("")?, row.get("runs")?))).await?;
+            let sql = "SELECT min(created_at) FROM runs \
+                       WHERE state = 'queued' AND not_before_ms <= ?1 AND claimable_by IS NULL";
+            let oldest_waiting_ms = session.one(sql, values![now_ms], |row| row.first()).await?;
+            Ok(StateCounts { counts, oldest_waiting_ms })
+        })
+        .await
     }
 
     /// Forgets a run that has ended, with its events, messages and artifact records. Files are not touched.
@@ -67,9 +129,52 @@ impl Store {
     /// # Errors
     /// [`Error::NotFinal`] or [`Error::NotFound`].
     pub async fn remove_run(&self, run: &RunId) -> Result<(), Error> {
-        match self {
-            Self::Sqlite(store) => store.remove_run(run).await,
-            Self::Postgres(store) => store.remove_run(run).await,
-        }
+        let run = run.clone();
+        self.write(async move |session| {
+            let state = state_of(session, &run).await?;
+            if !state.is_final() {
+                return Err(Error::NotFinal { run: run.clone(), state });
+            }
+            // Its attempts, events, messages and artifacts go with it.
+            session.execute("DELETE FROM runs WHERE id = ?1", values![&run]).await
+        })
+        .await?;
+        failpoint("store.remove_run");
+        Ok(())
     }
+}
+
+fn read_mark(row: Row<'_>) -> Result<RunMark, Error> {
+    let run: String = row.get("id")?;
+    Ok(RunMark { run: parse(&run, "id", &run)?, last_seq: row.get("last_seq")?, state: row.state(&run)? })
+}
+
+fn read_attempt(run: &str, row: Row<'_>) -> Result<AttemptRecord, Error> {
+    Ok(AttemptRecord {
+        number: row.get("number")?,
+        node: row.parse(run, "node", "node")?,
+        seal: row.json_some(run, "seal", "seal")?,
+        outcome: row.json_some(run, "outcome", "outcome")?,
+        started_at_ms: row.get("started_at")?,
+        ended_at_ms: row.get("ended_at")?,
+    })
+}
+
+fn read_run(row: Row<'_>) -> Result<RunRecord, Error> {
+    let run: String = row.get("id")?;
+    Ok(RunRecord {
+        request: row.json(&run, "request", "request")?,
+        state: row.state(&run)?,
+        attempts: row.get("attempts")?,
+        outcome: row.json_some(&run, "outcome", "outcome")?,
+        seal: row.json_some(&run, "seal", "seal")?,
+        cancel_requested_at_ms: row.get("cancel_requested_at")?,
+        letter: if row.get("dead_letter")? { Letter::Dead } else { Letter::None },
+        node: row.parse_some(&run, "lease_node", "lease_node")?,
+        not_before_ms: row.get("not_before_ms")?,
+        last_seq: row.get("last_seq")?,
+        created_at_ms: row.get("created_at")?,
+        updated_at_ms: row.get("updated_at")?,
+        finished_at_ms: row.get("finished_at")?,
+    })
 }

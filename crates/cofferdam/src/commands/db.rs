@@ -1,5 +1,7 @@
 //! `cofferdam db …`: the database of the record.
 
+mod backup;
+
 use clap::{Args, Subcommand};
 use cofferdam_core::with_causes;
 use cofferdam_store::{Examined, StoreOptions};
@@ -17,9 +19,11 @@ pub(crate) enum DbCommand {
     Migrate(DbArgs),
     /// Look whether the database is whole and the record holds together
     Check(DbArgs),
+    /// Copy the record to a file, while runs go on
+    Backup(backup::BackupArgs),
 }
 
-/// The flags of `db`.
+/// The flags of `db migrate` and `db check`.
 #[derive(Debug, Args)]
 pub(crate) struct DbArgs {
     /// Print JSON
@@ -29,26 +33,39 @@ pub(crate) struct DbArgs {
 
 /// Does what was asked.
 pub(crate) async fn run(command: &DbCommand, caller: &Caller) -> Result<ExitCode, Failure> {
+    match command {
+        DbCommand::Migrate(args) => look(args, Look::AtTheSchema, caller).await,
+        DbCommand::Check(args) => look(args, Look::AtEverything, caller).await,
+        DbCommand::Backup(args) => backup::run(args, caller).await,
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    AtTheSchema,
+    AtEverything,
+}
+
+async fn look(args: &DbArgs, look: Look, caller: &Caller) -> Result<ExitCode, Failure> {
     let home = caller.open_state()?;
     let place = match record_place::options(&home, caller)? {
         StoreOptions::Sqlite(path) => path.display().to_string(),
         StoreOptions::Postgres(options) => options.url.to_string(),
     };
     let store = record_place::open_store(&home, caller).await?;
-    let examined = match command {
-        DbCommand::Migrate(_) => store.schema().await,
-        DbCommand::Check(_) => store.check().await,
+    let examined = match look {
+        Look::AtTheSchema => store.schema().await,
+        Look::AtEverything => store.check().await,
     };
     let examined = examined.map_err(|error| Failure::new(ExitCode::Internal, with_causes(&error)))?;
     store.close().await;
-    tell(&place, &examined, command)?;
+    tell(&place, &examined, args.json, look)?;
     Ok(if examined.problems.is_empty() { ExitCode::Succeeded } else { ExitCode::Failed })
 }
 
-fn tell(place: &str, examined: &Examined, command: &DbCommand) -> Result<(), Failure> {
+fn tell(place: &str, examined: &Examined, json: bool, look: Look) -> Result<(), Failure> {
     let Examined { database, schema_version, problems } = examined;
-    let (DbCommand::Migrate(DbArgs { json }) | DbCommand::Check(DbArgs { json })) = command;
-    if *json {
+    if json {
         let problems: Vec<_> = problems
             .iter()
             .map(|problem| json!({ "subject": problem.subject, "what": problem.what }))
@@ -61,7 +78,7 @@ fn tell(place: &str, examined: &Examined, command: &DbCommand) -> Result<(), Fai
     for problem in problems {
         text.push_str(&format!("{}: {}\n", problem.subject, problem.what));
     }
-    if let (DbCommand::Check(_), true) = (command, problems.is_empty()) {
+    if look == Look::AtEverything && problems.is_empty() {
         text.push_str("the record holds together\n");
     }
     terminal::write_stdout(text.as_bytes())

@@ -57,7 +57,13 @@ impl Here {
         let artifacts = self.node.store().artifacts(id).await.map_err(failure)?;
         let Some(diff) = artifacts.iter().rfind(|artifact| artifact.name == DIFF) else { return Ok(None) };
         let fetched = artifacts::fetch(self.node.artifacts(), self.node.home(), diff).await;
-        fetched.map(Some).map_err(|error| Failure::new(ExitCode::Internal, with_causes(&error)))
+        fetched.map(Some).map_err(|error| match error.is_not_found() {
+            true => {
+                Failure::new(ExitCode::Failed, format!("the diff of {id} is gone: {}", with_causes(&error)))
+                    .hint("if the record was restored from a backup, copy the folder `runs` as well")
+            }
+            false => Failure::new(ExitCode::Internal, with_causes(&error)),
+        })
     }
 
     /// Asks for it to end. Returns the state after that.
@@ -127,7 +133,7 @@ impl Here {
         let artifacts = self.node.store().artifacts(id).await.map_err(failure)?;
         self.node.store().remove_run(id).await.map_err(failure)?;
         for artifact in artifacts {
-            let removed = self.node.artifacts().remove(&artifact.place).await;
+            let removed = artifacts::remove(self.node.artifacts(), self.node.home(), &artifact.place).await;
             removed.map_err(|error| Failure::internal("the run's artifacts could not be removed", &error))?;
         }
         // Folders are listed before records: one that is made in between belongs to a run that is seen.

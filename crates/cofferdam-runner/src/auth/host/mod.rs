@@ -10,10 +10,10 @@ use std::path::Path;
 use cofferdam_core::{AgentSetup, EventType, Network, Outcome, Policy, with_causes};
 use tokio::time::Instant;
 
+use super::AuthCheck;
 use super::one_run::{Seen, one_run};
 use super::status::AuthWord;
 use super::verdict::Verdict;
-use super::{AuthCheck, HOST_DEADLINE};
 use crate::installation::{self, Cli};
 use crate::node::Node;
 
@@ -70,7 +70,7 @@ pub(super) async fn check(node: &Node, check: &AuthCheck) -> Verdict {
             return Verdict::early(AuthWord::CliMissing, message);
         }
     };
-    let asked = Asked { node, check, program: &program, deadline: Instant::now() + HOST_DEADLINE };
+    let asked = Asked { node, check, program: &program, deadline: Instant::now() + check.timeout() };
     let verdict = match check.cli {
         Cli::ClaudeCode => claude::check(&asked).await,
         Cli::Codex => codex::check(&asked).await,
@@ -96,7 +96,7 @@ impl Asked<'_> {
             |why: String| Verdict::early(AuthWord::Unknown, format!("it could not be tried: {why}"));
         let policy = self.policy();
         let seen = one_run(self.node, AgentSetup::Command { argv }, policy, self.deadline).await;
-        answer(seen.map_err(unknown)?, self.check.cli)
+        answer(seen.map_err(unknown)?, self.check)
     }
 
     fn policy(&self) -> Policy {
@@ -107,7 +107,7 @@ impl Asked<'_> {
             limits: self.check.policy.limits.clone(),
             limits_rule: self.check.policy.limits_rule,
             env: set.map(|&name| name.to_owned()).collect(),
-            timeout_ms: u64::try_from(HOST_DEADLINE.as_millis()).unwrap_or(u64::MAX),
+            timeout_ms: u64::try_from(self.check.timeout().as_millis()).unwrap_or(u64::MAX),
             grace_ms: 0,
             ..Policy::default()
         }
@@ -115,15 +115,15 @@ impl Asked<'_> {
 }
 
 /// Reads what came of it.
-fn answer(seen: Seen, cli: Cli) -> Result<Answer, Verdict> {
+fn answer(seen: Seen, check: &AuthCheck) -> Result<Answer, Verdict> {
     /// What `env` exits with if it cannot start, or cannot find, a program.
     const NOT_STARTED: [i32; 2] = [126, 127];
     let started = seen.events.iter().any(|event| event.event_type == EventType::AgentStarted);
     let code = match seen.outcome {
-        None => return Err(Verdict::timeout(started, HOST_DEADLINE.as_secs())),
+        None => return Err(Verdict::timeout(started, check.timeout())),
         Some(Outcome::Succeeded) => Some(0),
         Some(Outcome::Failed { exit_code: Some(code), .. }) if NOT_STARTED.contains(&code) => {
-            let message = format!("{} is on PATH and cannot be started", cli.command());
+            let message = format!("{} is on PATH and cannot be started", check.cli.command());
             return Err(Verdict::early(AuthWord::CliMissing, message));
         }
         Some(Outcome::Failed { exit_code, message, .. }) => {
@@ -133,7 +133,7 @@ fn answer(seen: Seen, cli: Cli) -> Result<Answer, Verdict> {
             exit_code
         }
         Some(Outcome::Cancelled | Outcome::TimedOut { .. }) => {
-            return Err(Verdict::timeout(started, HOST_DEADLINE.as_secs()));
+            return Err(Verdict::timeout(started, check.timeout()));
         }
     };
     let said = seen.events.iter().filter(|event| event.event_type == EventType::AgentMessage);

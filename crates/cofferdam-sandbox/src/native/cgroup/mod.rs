@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cofferdam_core::{CgroupFact, SandboxId};
+use cofferdam_core::CgroupFact;
 
 use super::plan::{CgroupLimits, CgroupPlan};
 
@@ -26,13 +26,12 @@ pub(crate) struct Hits {
     pub(crate) pids_refused: u64,
 }
 
-/// Where the limits of this sandbox can be kept, or why nowhere.
-pub(super) fn locate(id: &SandboxId) -> Result<CgroupPlan, String> {
+/// Where limits can be kept under this name, or why nowhere.
+pub(super) fn locate(name: &str) -> Result<CgroupPlan, String> {
     let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(|error| error.to_string())?;
-    let name = format!("cofferdam-{id}");
-    v2::locate(&own, &mounts, &name).or_else(|why_not_v2| {
-        v1::locate(&own, &mounts, &name).map_err(|why_not_v1| format!("{why_not_v2}; {why_not_v1}"))
+    v2::locate(&own, &mounts, name).or_else(|why_not_v2| {
+        v1::locate(&own, &mounts, name).map_err(|why_not_v1| format!("{why_not_v2}; {why_not_v1}"))
     })
 }
 

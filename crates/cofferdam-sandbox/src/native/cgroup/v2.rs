@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{CgroupFact, SandboxId};
+use cofferdam_core::CgroupFact;
 
 use super::{Hits, counter, group_folder, is_writable, mount_point, read_number};
 use crate::native::plan::{CgroupLimits, CgroupPlan};
@@ -91,7 +91,7 @@ pub(super) fn own_folder() -> io::Result<PathBuf> {
 
 /// The command that starts a program in a scope of the user's systemd with these limits. An ordinary
 /// user's own group is not delegated on a desktop; the user's systemd is who may make one.
-pub(in crate::native) fn systemd_scope(id: &SandboxId, limits: &CgroupLimits) -> Vec<String> {
+pub(in crate::native) fn systemd_scope(name: &str, limits: &CgroupLimits) -> Vec<String> {
     let percent = u64::from(limits.cpus_milli).div_ceil(10).max(1);
     let properties = [
         format!("MemoryMax={}", limits.memory_bytes),
@@ -103,7 +103,7 @@ pub(in crate::native) fn systemd_scope(id: &SandboxId, limits: &CgroupLimits) ->
     ];
     let mut argv: Vec<String> =
         ["systemd-run", "--user", "--scope", "--quiet", "--collect"].map(String::from).into();
-    argv.push(format!("--unit=cofferdam-{id}"));
+    argv.push(format!("--unit={name}"));
     for property in properties {
         argv.extend(["-p".to_owned(), property]);
     }
@@ -114,7 +114,6 @@ pub(in crate::native) fn systemd_scope(id: &SandboxId, limits: &CgroupLimits) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::{AttemptRef, RunId};
 
     const LIMITS: CgroupLimits = CgroupLimits { memory_bytes: 2 << 30, cpus_milli: 1500, pids: 258 };
 
@@ -155,9 +154,10 @@ mod tests {
 
     #[test]
     fn a_scope_of_systemd_carries_every_limit() {
-        let id = SandboxId::of(&AttemptRef { run: RunId::new(1, 1), number: 1 });
-        let argv = systemd_scope(&id, &LIMITS).join(" ");
-        for part in ["MemoryMax=2147483648", "TasksMax=258", "CPUQuota=150%", "MemorySwapMax=0"] {
+        let argv = systemd_scope("cofferdam-x", &LIMITS).join(" ");
+        for part in
+            ["--unit=cofferdam-x", "MemoryMax=2147483648", "TasksMax=258", "CPUQuota=150%", "MemorySwapMax=0"]
+        {
             assert!(argv.contains(part), "{argv}");
         }
     }

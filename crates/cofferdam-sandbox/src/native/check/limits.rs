@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cofferdam_core::{AttemptRef, Policy, RunId, SandboxId, Seal};
+use cofferdam_core::{Policy, Seal};
 
 use crate::backend::{Finding, Status};
 use crate::native::{Holder, cgroup, holder, limits_of, system};
@@ -26,20 +26,17 @@ pub(super) fn limits(up: Option<&Seal>) -> Finding {
                 Finding::new(name, Status::Weak, &format!("best effort: {note}{}", delegated()), &remedy())
             }
         },
-        None => {
-            let nobody = SandboxId::of(&AttemptRef { run: RunId::new(0, 0), number: 0 });
-            match holder(&nobody, &limits_of(&Policy::default())) {
-                Holder::Group(_) => {
-                    Finding::unknown(name, "there is a place for a cgroup, and no sandbox came up to try it")
-                }
-                Holder::Scope(_) => {
-                    Finding::unknown(name, "your systemd may hold them, and no sandbox came up to try it")
-                }
-                Holder::Nobody(why) => {
-                    Finding::new(name, Status::Weak, &format!("best effort: {why}{}", delegated()), &remedy())
-                }
+        None => match holder("cofferdam", &limits_of(&Policy::default())) {
+            Holder::Group(_) => {
+                Finding::unknown(name, "there is a place for a cgroup, and no sandbox came up to try it")
             }
-        }
+            Holder::Scope(_) => {
+                Finding::unknown(name, "your systemd may hold them, and no sandbox came up to try it")
+            }
+            Holder::Nobody(why) => {
+                Finding::new(name, Status::Weak, &format!("best effort: {why}{}", delegated()), &remedy())
+            }
+        },
     }
 }
 

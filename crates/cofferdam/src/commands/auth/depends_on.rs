@@ -26,6 +26,7 @@ pub(super) fn depends_on(check: &AuthCheck, caller: &Caller) -> Vec<Vec<u8>> {
         format!("{:?}", policy.network),
         format!("{:?}", policy.container),
         format!("{:?}", check.exclude),
+        format!("{:?}", check.timeout),
     ]
     .map(String::into_bytes)
     .into();
@@ -65,7 +66,7 @@ mod tests {
             let env = all.into_iter().map(|(name, value)| (name.into(), value.into()));
             let caller = Caller { env: env.collect(), current_folder: "/".into() };
             let (agent, cli) = ("coder".to_owned(), Cli::ClaudeCode);
-            let check = AuthCheck { agent, cli, model: None, policy, exclude: None };
+            let check = AuthCheck { agent, cli, model: None, policy, exclude: None, timeout: None };
             depends_on(&check, &caller)
         };
         let plain = ask(&[], Policy::default());

@@ -1,5 +1,7 @@
 //! `cofferdam auth status`: whether agents could work now, found out by trying.
 
+use std::time::Duration;
+
 use clap::Args;
 use cofferdam_core::{Effective, LimitsRule, Mode, Policy, SandboxSettings};
 use cofferdam_runner::Node;
@@ -13,7 +15,7 @@ use crate::failure::{Failure, UsageError};
 use crate::known_agents::{KnownAgent, known_agents, named, repository_around};
 use crate::node::BrokerSetup;
 use crate::secrets::CallerSecrets;
-use crate::{node, sanitize, settings, terminal};
+use crate::{node, sanitize, settings, terminal, units};
 
 /// Try whether agents are there and logged in, on the host or in a fresh sandbox
 #[derive(Debug, Args)]
@@ -31,6 +33,9 @@ pub(crate) struct StatusArgs {
     /// Try again, even if the answer is not a minute old
     #[arg(long)]
     fresh: bool,
+    /// How long each try may take, such as 5s [default: 15s on the host, 20s in a sandbox]
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<String>,
 }
 
 const AFTER_HELP: &str = "\
@@ -44,6 +49,7 @@ Exit codes:
 /// Asks every agent in turn: several at once would take each other's time.
 pub(crate) async fn run(args: &StatusArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let environment = args.environment.as_deref().map(environment_from).transpose()?;
+    let timeout = args.timeout.as_deref().map(|text| units::duration("--timeout", text)).transpose()?;
     let loaded = settings::load(caller, &settings::local_folder(caller))?;
     loaded.warn();
     let settings = loaded.effective;
@@ -57,7 +63,8 @@ pub(crate) async fn run(args: &StatusArgs, caller: &Caller) -> Result<ExitCode, 
     let mut node = None;
     let mut found = Vec::new();
     for agent in &asked {
-        let mut trying = Trying { caller, settings: &settings, home: &home, cache: &cache, node: &mut node };
+        let mut trying =
+            Trying { caller, settings: &settings, home: &home, cache: &cache, timeout, node: &mut node };
         found.push(trying.one(agent, environment, args.fresh).await?);
     }
     if args.json {
@@ -87,6 +94,7 @@ struct Trying<'a> {
     settings: &'a Effective,
     home: &'a cofferdam_runner::Home,
     cache: &'a AuthCache,
+    timeout: Option<Duration>,
     /// This process as a node, once something has to be tried.
     node: &'a mut Option<Node>,
 }
@@ -105,6 +113,7 @@ impl Trying<'_> {
             model: agent.model().map(str::to_owned),
             policy: self.policy(agent, mode)?,
             exclude: repository_around(&self.caller.current_folder),
+            timeout: self.timeout,
         };
         if let Some(message) = self.bad_variable(mode)? {
             return Ok(check.refused(AuthWord::ImageInvalid, &message));

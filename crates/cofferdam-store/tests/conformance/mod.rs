@@ -1,0 +1,17 @@
+//! What every store must do. Each test has one body and runs on every store there is.
+
+mod attempts;
+mod cancel;
+mod consistency;
+mod conversations;
+mod egress;
+mod events;
+mod leases;
+mod letters;
+mod messages;
+mod placement;
+mod queue;
+mod service;
+mod slots;
+mod text;
+mod wakes;
