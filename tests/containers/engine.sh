@@ -126,7 +126,7 @@ engine_command() {
 	is_root || die "the engine needs root; type: sudo ./dev engine"
 	need "${BUILD_NEEDS[@]}" "${ENGINE_NEEDS[@]}"
 	need_rust
-	cargo build -p cofferdam --features cofferdam/failpoints
+	build_binary
 	scratch=$(mktemp -d "${TMPDIR:-/tmp}/cofferdam-engine.XXXXXX")
 	chmod 0755 "$scratch"
 	trap 'clean_up; rm -f "$engine_all/exports" "$engine_all/dev.pid"' EXIT

@@ -1,12 +1,9 @@
 //! What an agent changes comes back as a patch that makes the same tree, byte for byte; the original
 //! stays as it was.
 
-#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "tests")]
-
-mod fixture;
-
 use cofferdam_runner::artifacts::Change;
-use fixture::{Place, shell};
+
+use crate::fixture::{Place, shell};
 
 const BASE: &str = r#"
 mkdir -p src/deep docs build empty

@@ -1,14 +1,11 @@
 //! Repositories and agents that want programs to run on the host, or files that are not theirs.
 
-#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "tests")]
-
-mod fixture;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 
 use cofferdam_runner::artifacts::{ApplyError, apply};
-use fixture::{Git, Place, shell, snapshot, try_apply};
+
+use crate::fixture::{Git, Place, shell, snapshot, try_apply};
 
 /// Configuration and attributes in which every program that git can be told to run leaves a canary.
 fn plant(canary: &str) -> String {

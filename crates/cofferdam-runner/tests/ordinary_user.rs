@@ -1,9 +1,5 @@
 //! The same for a user without any rights: started by root, these tests start themselves again as `nobody`.
 
-#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "tests")]
-
-mod fixture;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -12,7 +8,8 @@ use std::process::Command;
 use cofferdam_core::Source;
 use cofferdam_runner::workspace::Error;
 use cofferdam_sandbox::Workspace;
-use fixture::{Place, run, shell};
+
+use crate::fixture::{Place, run, shell};
 
 const NOBODY: u32 = 65534;
 
@@ -35,7 +32,10 @@ fn as_nobody(test: &str, script: &str) {
     chown(&temporary, Some(NOBODY), Some(NOBODY)).unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
-    command.args(["--ignored", "--exact", test]).env("TEST_REPOSITORY", &root).env("TMPDIR", temporary);
+    command
+        .args(["--ignored", "--exact", &format!("ordinary_user::{test}")])
+        .env("TEST_REPOSITORY", &root)
+        .env("TMPDIR", temporary);
     let printed = run(&mut command);
     assert!(printed.contains("1 passed"), "{printed}");
 }

@@ -1,10 +1,6 @@
 //! Where workspaces come from: plain repositories, linked worktrees, submodules, borrowed objects, masked
 //! files, addresses, and what is said where that does not work.
 
-#![allow(clippy::unwrap_used, clippy::allow_attributes, reason = "tests")]
-
-mod fixture;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,7 +8,8 @@ use std::path::Path;
 use cofferdam_core::{AttemptRef, LocalUrls, RepoUrl, RunId, SandboxId, Source};
 use cofferdam_runner::workspace::{self, Error, find_repository};
 use cofferdam_sandbox::Workspace;
-use fixture::{Git, Place, shell, snapshot};
+
+use crate::fixture::{self, Git, Place, shell, snapshot};
 
 fn both() -> [Place; 2] {
     [Place::new(), Place::copying()]

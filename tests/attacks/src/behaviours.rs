@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
@@ -99,17 +99,21 @@ pub fn disk(folder: &Path, bytes: u64) -> io::Result<()> {
 /// # Errors
 /// The error that stopped it before all were there.
 pub fn fork(processes: u32) -> Result<(), Errno> {
+    /// A bomb does not stop at the first refusal. What an engine counts of a container is gone with the container, and is
+    /// looked at some times a second.
+    const GOES_ON: Duration = Duration::from_secs(1);
     let mut children = Vec::new();
-    let mut end = Ok(());
-    for _ in 0..processes {
+    let mut refused: Option<(Errno, Instant)> = None;
+    while children.len() < processes as usize && refused.is_none_or(|(_, since)| since.elapsed() < GOES_ON) {
         match sys::fork(|| sys::sleep_forever()) {
             Ok(child) => children.push(child),
             Err(errno) => {
-                end = Err(errno);
-                break;
+                refused.get_or_insert((errno, Instant::now()));
+                std::thread::sleep(Duration::from_millis(10));
             }
         }
     }
+    let end = refused.map_or(Ok(()), |(errno, _)| Err(errno));
     for child in &children {
         let _ = sys::kill(*child, libc::SIGKILL);
     }

@@ -9,7 +9,8 @@ use cofferdam_attacks::{Target, behaviours, run_all};
 
 const USAGE: &str = "usage: attacks run --target JSON | output BYTES | line BYTES | outlive SECONDS | forge
        | memory BYTES | fork N | disk BYTES [FOLDER] | fds N | victim NAME | whoami
-       | broker attempts|controls|opened|around --target JSON | flood HOST:PORT FILE";
+       | broker attempts|controls|opened|around --target JSON | flood HOST:PORT FILE
+       | bombs FOLDER FILE | calls FILE";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +39,8 @@ fn command(args: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
         ["victim", name] => behaviours::victim(name)?,
         ["broker", which, "--target", target] => ask_broker(which, &serde_json::from_str(target)?)?,
         ["flood", endless, over] => broker::flood::flood(endless, Path::new(over))?,
+        ["bombs", folder, over] => broker::bombs::bombs(Path::new(folder), Path::new(over))?,
+        ["calls", over] => broker::bombs::calls(Path::new(over))?,
         ["whoami"] => println!("{}", rustix::process::geteuid().as_raw()),
         _ => return Err(USAGE.into()),
     }

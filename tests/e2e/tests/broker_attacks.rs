@@ -11,6 +11,7 @@ use cofferdam_attacks::broker::{Answered, BrokerAttempt, BrokerTarget, Refused, 
 use cofferdam_e2e::attack_suite::{KEY, NAMES, Outside, events, hostile_program, messages};
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Fixture, Marks};
+use cofferdam_test_marks::once;
 use serde_json::Value;
 
 const FORWARD_PORT: u16 = 15432;
@@ -182,6 +183,7 @@ fn the_same_attempts_work_where_the_caller_allows_them() {
 
 /// The control: what the broker does not take for a host is one for the C library, and what it does not forward
 /// is answered by the model.
+#[once]
 #[test]
 fn without_the_broker_the_tricks_lead_to_the_canary_and_the_model() {
     let outside = Outside::start();
@@ -206,6 +208,7 @@ fn without_the_broker_the_tricks_lead_to_the_canary_and_the_model() {
     }
 }
 
+#[once]
 #[test]
 fn every_attempt_on_the_broker_is_in_the_threat_model() {
     let page = include_str!("../../../docs/threat-model.md");

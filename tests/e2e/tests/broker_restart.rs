@@ -7,6 +7,7 @@ use cofferdam_core::{AgentSetup, Network, PromptSetup, RunId, RunRequest};
 use cofferdam_e2e::processes::{brokers_of, kill_9, wait_until};
 use cofferdam_e2e::{Agents, DetachedNode, Fixture, Marks, Queue, Record, node_id};
 use cofferdam_scripted_model::{Answer, Ending, Kind, Script, ScriptedModel};
+use cofferdam_test_marks::once;
 
 const KEY: &str = "sk-ant-the-key-of-the-caller";
 /// A real agent on a machine that is shared.
@@ -107,6 +108,7 @@ fn a_broker_that_is_killed_costs_the_call_in_flight_and_nothing_else() {
     );
 }
 
+#[once]
 #[test]
 fn a_broker_that_is_killed_forgets_no_budget() {
     let Some(agents) = Agents::find() else { return };
@@ -122,6 +124,7 @@ fn a_broker_that_is_killed_forgets_no_budget() {
     assert_eq!(sent, 2, "the call that was cut counts: {:#?}", stage.endings());
 }
 
+#[once]
 #[test]
 fn a_node_that_is_killed_cuts_no_stream() {
     let Some(agents) = Agents::find() else { return };

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Engine, Finished, Fixture, Running};
+use cofferdam_test_marks::once;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -156,6 +157,7 @@ fn a_binary_that_cannot_be_mounted_is_taken_from_the_image_if_it_is_this_version
     }
 }
 
+#[once]
 #[test]
 fn a_step_that_fails_shows_its_last_lines_and_leaves_no_container_and_no_image() {
     let Some(engine) = Engine::find() else { return };
@@ -172,6 +174,7 @@ fn a_step_that_fails_shows_its_last_lines_and_leaves_no_container_and_no_image()
     assert_eq!(image.inspect(), Value::Null);
 }
 
+#[once]
 #[test]
 fn ctrl_c_ends_the_build_at_the_engine() {
     let Some(engine) = Engine::find() else { return };
@@ -192,6 +195,7 @@ fn ctrl_c_ends_the_build_at_the_engine() {
     wait_until(within, "the step's container is gone", || base.containers().is_empty());
 }
 
+#[once]
 #[test]
 fn what_cannot_be_built_is_refused_with_what_to_type() {
     let mut fixture = Fixture::new();
@@ -212,6 +216,7 @@ fn what_cannot_be_built_is_refused_with_what_to_type() {
     refused(&["--network", "a b"], 2, "not the name of a network");
 }
 
+#[once]
 #[test]
 fn a_binary_that_the_image_could_not_run_is_refused() {
     let Some(engine) = Engine::find() else { return };
@@ -233,12 +238,14 @@ fn a_binary_that_the_image_could_not_run_is_refused() {
     assert!(ended.stderr.contains("is no Linux program"), "{}", ended.stderr);
 }
 
+#[once]
 #[test]
 fn the_dockerfile_can_be_had_for_another_tool() {
     let printed = Fixture::new().cofferdam(["sandbox", "build-image", "--print-dockerfile"]);
     assert_eq!((printed.code, String::from_utf8_lossy(&printed.stdout).as_ref()), (Some(0), DOCKERFILE));
 }
 
+#[once]
 #[test]
 fn the_worker_image_of_the_tests_was_made_by_this_command() {
     let Some(engine) = Engine::find() else { return };

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use cofferdam_e2e::{Finished, Fixture, binary};
+use cofferdam_test_marks::once;
 
 /// One line that says what is wrong, one that says what to do.
 fn assert_refused(finished: &Finished, code: i32, words: &str) {
@@ -17,6 +18,7 @@ fn assert_refused(finished: &Finished, code: i32, words: &str) {
     assert!(finished.stdout.is_empty());
 }
 
+#[once]
 #[test]
 fn bad_input_is_one_line_with_a_hint() {
     let fixture = Fixture::new();
@@ -45,6 +47,7 @@ fn bad_input_is_one_line_with_a_hint() {
     }
 }
 
+#[once]
 #[test]
 fn outside_a_repository_it_says_what_to_type() {
     let fixture = Fixture::without_repository();
@@ -67,6 +70,7 @@ fn assert_failed(finished: &Finished, code: i32, outcome: &str, words: &str) {
     assert!(finished.stderr.contains(words) && hints == 1, "`{words}` and a hint in {}", finished.stderr);
 }
 
+#[once]
 #[test]
 fn a_ref_that_is_not_there_names_those_that_are_near() {
     let fixture = Fixture::new();
@@ -113,6 +117,7 @@ fn a_file_that_cannot_be_read_is_named() {
     assert_failed(&Finished::of(command), 6, "failed/workspace", "closed");
 }
 
+#[once]
 #[test]
 fn a_full_disk_while_preparing_is_told() {
     let mut fixture = Fixture::new();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cofferdam_e2e::processes::{kill_9, wait_until};
 use cofferdam_e2e::{DetachedNode, Fixture, Marks, Queue, Running, SignalPipe, node_id};
+use cofferdam_test_marks::once;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -53,6 +54,7 @@ fn counting(marks: &Marks) -> String {
     )
 }
 
+#[once]
 #[test]
 fn five_processes_at_once_never_run_three_at_a_time() {
     let fixture = fixture(2);
@@ -77,6 +79,7 @@ fn five_processes_at_once_never_run_three_at_a_time() {
     assert!(waited >= 3, "{finished:?}");
 }
 
+#[once]
 #[test]
 fn a_holder_that_is_killed_frees_its_slot_and_the_oldest_who_waits_gets_it() {
     let fixture = fixture(1);
@@ -102,6 +105,7 @@ fn a_holder_that_is_killed_frees_its_slot_and_the_oldest_who_waits_gets_it() {
     assert_eq!(listed[0]["errorClass"], "transient", "{listed}");
 }
 
+#[once]
 #[test]
 fn a_run_that_waits_can_be_cancelled() {
     let fixture = fixture(1);
@@ -127,6 +131,7 @@ fn a_run_that_waits_can_be_cancelled() {
     assert_eq!(holder.finish().outcome(), "succeeded");
 }
 
+#[once]
 #[test]
 fn a_detached_sandbox_keeps_its_slot_when_its_node_dies_and_is_adopted() {
     let fixture = fixture(1);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cofferdam_e2e::processes::{self, wait_until};
 use cofferdam_e2e::{Fixture, Marks, Record, cgroups_of};
+use cofferdam_test_marks::once;
 
 /// How long the sandbox of a dead process may live.
 const SOON: Duration = Duration::from_secs(3);
@@ -80,6 +81,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("store.revoke_key", "crates/cofferdam-store/tests/failpoints.rs"),
 ];
 
+#[once]
 #[test]
 fn every_failpoint_is_armed_by_a_test() {
     for failpoint in cofferdam_store::FAILPOINTS.iter().chain(cofferdam_runner::FAILPOINTS) {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_e2e::{Agents, CodingAgent, Finished, Fixture, Marks};
 use cofferdam_scripted_model::{Answer, Script, ScriptedModel};
+use cofferdam_test_marks::once;
 use serde_json::{Value, json};
 
 const SECRET: &str = "value-of-a-variable-0123456789abcdef";
@@ -41,6 +42,7 @@ fn only_letter(fixture: &Fixture) -> Value {
     found[0].clone()
 }
 
+#[once]
 #[test]
 fn each_way_to_fail_for_good_leaves_a_letter_of_its_class() {
     let fixture = Fixture::new();
@@ -77,6 +79,7 @@ fn a_broken_seal_and_a_lost_process_leave_letters_too() {
     assert_eq!(letters(&fixture)[0]["errorClass"], "seal");
 }
 
+#[once]
 #[test]
 fn success_and_cancel_leave_none() {
     let fixture = Fixture::new();
@@ -90,6 +93,7 @@ fn success_and_cancel_leave_none() {
 }
 
 /// Where there is no wall, an agent can kill its worker.
+#[once]
 #[test]
 fn a_worker_that_crashes_twice_in_a_row_is_the_agents_doing() {
     for (attempts, class) in [("1", "transient"), ("2", "agent")] {
@@ -114,6 +118,7 @@ fn a_letter_is_closed_to_others() {
     assert_eq!(mode(folder.parent().expect("a folder is in a folder")), 0o700);
 }
 
+#[once]
 #[test]
 fn a_replay_is_a_new_run_that_names_the_old_one_and_the_letter_says_what_became_of_it() {
     let fixture = Fixture::new();
@@ -144,6 +149,7 @@ fn a_replay_is_a_new_run_that_names_the_old_one_and_the_letter_says_what_became_
     assert!(gone.stderr.contains("there are no dead letters"), "{}", gone.stderr);
 }
 
+#[once]
 #[test]
 fn removing_the_run_removes_its_letter() {
     let fixture = Fixture::new();
@@ -153,6 +159,7 @@ fn removing_the_run_removes_its_letter() {
     assert!(!file_of(&fixture, &run).exists());
 }
 
+#[once]
 #[test]
 fn an_agent_whose_quota_is_used_up_is_kept_until_it_makes_sense_again() {
     let Some(agents) = Agents::find() else { return };
@@ -165,6 +172,7 @@ fn an_agent_whose_quota_is_used_up_is_kept_until_it_makes_sense_again() {
     assert_eq!(only_letter(&fixture)["errorClass"], "quota");
 }
 
+#[once]
 #[test]
 fn an_agent_whose_model_was_overloaded_succeeds_when_it_is_replayed() {
     let Some(agents) = Agents::find() else { return };
@@ -221,6 +229,7 @@ fn assert_no_secret(fixture: &Fixture) {
     }
 }
 
+#[once]
 #[test]
 fn a_secret_is_not_in_the_letter_and_the_replay_has_what_it_needs() {
     let fixture = Fixture::new();
@@ -260,6 +269,7 @@ fn a_letter_whose_writer_was_killed_is_written_by_the_next_command_without_its_s
     }
 }
 
+#[once]
 #[test]
 fn what_nobody_can_redact_any_more_is_left_out() {
     let fixture = Fixture::new();
@@ -279,6 +289,7 @@ fn what_nobody_can_redact_any_more_is_left_out() {
     assert_eq!(replayed.outcome(), "succeeded", "{}", replayed.stderr);
 }
 
+#[once]
 #[test]
 fn a_replay_whose_repository_is_gone_says_so_and_keeps_the_letter() {
     let fixture = Fixture::new();
@@ -290,6 +301,7 @@ fn a_replay_whose_repository_is_gone_says_so_and_keeps_the_letter() {
     assert_eq!(only_letter(&fixture)["replay"], Value::Null);
 }
 
+#[once]
 #[test]
 fn what_a_person_puts_into_the_folder_changes_nothing_and_is_named() {
     let fixture = Fixture::new();

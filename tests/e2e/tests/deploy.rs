@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use cofferdam_e2e::{Fixture, binary};
+use cofferdam_test_marks::once;
 use serde_json::Value;
 
 fn deploy(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(name)
 }
 
+#[once]
 #[test]
 fn the_unit_is_one_that_systemd_reads() {
     let fixture = Fixture::without_repository();
@@ -33,6 +35,7 @@ fn the_unit_is_one_that_systemd_reads() {
     assert!(about_ours.is_empty(), "{said}");
 }
 
+#[once]
 #[test]
 fn the_compose_file_starts_a_database_and_two_nodes_with_commands_that_there_are() {
     let script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";

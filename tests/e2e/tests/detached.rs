@@ -8,6 +8,7 @@ use std::time::Duration;
 use cofferdam_core::{RunId, RunState};
 use cofferdam_e2e::processes::{wait_until, with_role};
 use cofferdam_e2e::{DetachedNode, Fixture, Marks, Queue, Record, cgroups_of, node_id};
+use cofferdam_test_marks::once;
 
 const SOON: Duration = Duration::from_secs(10);
 /// Ten lines over a second: long enough to be killed in the middle of.
@@ -150,6 +151,7 @@ fn an_agent_that_failed_while_no_node_lived_has_failed() {
     assert!(record.diff.contains("+more"), "{}", record.diff);
 }
 
+#[once]
 #[test]
 fn a_cancel_that_nobody_saw_is_carried_out_after_the_restart() {
     let stage = Stage::new();
@@ -187,6 +189,7 @@ fn a_stopped_node_leaves_its_sandbox_to_the_next() {
     stage.has_every_line(&record);
 }
 
+#[once]
 #[test]
 fn a_terminals_run_leaves_queued_runs_to_the_nodes() {
     let stage = Stage::new();
@@ -202,7 +205,8 @@ macro_rules! failpoint_tests {
     ($($name:ident: $failpoint:literal;)+) => {
         /// The failpoints that a test below arms.
         const ARMED: &[&str] = &[$($failpoint),+];
-        $(#[test]
+        $(#[once]
+        #[test]
         fn $name() {
             goes_on_after($failpoint);
         })+
@@ -240,6 +244,7 @@ fn goes_on_after(failpoint: &str) {
     stage.has_every_line(&record);
 }
 
+#[once]
 #[test]
 fn a_node_killed_after_it_adopted_goes_on_at_its_third_start() {
     for (second, failpoint) in [(1, "store.adopt"), (2, "store.adopt_for_recovery")] {
@@ -255,6 +260,7 @@ fn a_node_killed_after_it_adopted_goes_on_at_its_third_start() {
     }
 }
 
+#[once]
 #[test]
 fn a_node_killed_after_it_renewed_its_lease_goes_on() {
     let stage = Stage::new();
@@ -265,6 +271,7 @@ fn a_node_killed_after_it_renewed_its_lease_goes_on() {
     stage.has_every_line(&record);
 }
 
+#[once]
 #[test]
 fn a_node_killed_after_it_scheduled_a_retry_tries_again() {
     let stage = Stage::new();
@@ -281,6 +288,7 @@ fn a_node_killed_after_it_scheduled_a_retry_tries_again() {
     assert_eq!((record.outcome().as_str(), stage.marks.starts()), ("failed/agent", 2));
 }
 
+#[once]
 #[test]
 fn every_failpoint_of_a_node_is_armed_by_a_test() {
     let apart = [

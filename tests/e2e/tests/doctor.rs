@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cofferdam_e2e::{Engine, Finished, Fixture, binary};
+use cofferdam_test_marks::once;
 use serde_json::{Value, json};
 
 /// The finding with this name.
@@ -83,6 +84,7 @@ fn a_state_folder_that_cannot_be_made_is_missing() {
     assert_eq!(finding(&said, "sandbox")["status"], "unknown");
 }
 
+#[once]
 #[test]
 fn keys_and_logins_are_told_of_and_never_shown() {
     const SECRET: &str = "sk-doctor-secret-0123456789";
@@ -116,6 +118,7 @@ fn keys_and_logins_are_told_of_and_never_shown() {
     assert_eq!(finding(&said, "openai_url")["status"], "weak");
 }
 
+#[once]
 #[test]
 fn a_login_that_can_be_used_is_told_of_with_how_long_it_lasts() {
     let mut fixture = Fixture::new();
@@ -214,6 +217,7 @@ fn without_an_engine_containers_would_not_start_and_native_runs_would() {
     assert_eq!(finding(&native, "docker")["status"], "weak");
 }
 
+#[once]
 #[test]
 fn an_image_that_is_missing_is_named_with_what_to_type() {
     let Some(engine) = Engine::find() else { return };
@@ -269,6 +273,7 @@ fn where_a_container_starts_it_says_so_with_the_agents_of_the_image() {
     assert!(left.stdout.is_empty(), "{}", String::from_utf8_lossy(&left.stdout));
 }
 
+#[once]
 #[test]
 fn an_image_without_agents_runs_commands_and_no_prompts() {
     let Some(engine) = Engine::find() else { return };
@@ -281,6 +286,7 @@ fn an_image_without_agents_runs_commands_and_no_prompts() {
     assert_eq!(finding(&said, "claude_code")["remedy"], "cofferdam sandbox build-image");
 }
 
+#[once]
 #[test]
 fn a_mode_that_has_no_walls_or_is_unknown_is_a_usage_error() {
     for (mode, said) in [("host", "no walls"), ("dcoker", "unknown mode `dcoker`")] {
@@ -290,6 +296,7 @@ fn a_mode_that_has_no_walls_or_is_unknown_is_a_usage_error() {
     }
 }
 
+#[once]
 #[test]
 fn each_agent_of_the_settings_has_a_finding_in_its_own_mode() {
     let mut fixture = Fixture::new();
@@ -337,6 +344,7 @@ fn a_runtime_command_is_looked_at_as_an_engine_is() {
     assert_eq!((missing.code, &finding(&missing, "image")["status"]), (Some(3), &json!("missing")));
 }
 
+#[once]
 #[test]
 fn a_runtime_command_that_is_not_there_is_missing() {
     let said = apple_doctor(Path::new("/no/such/container"), "cofferdam/worker:latest");

@@ -8,6 +8,7 @@ use std::time::Duration;
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Agents, CodingAgent, Finished, Fixture, Record, Running, SignalPipe};
 use cofferdam_scripted_model::{Answer, Kind, Script, ScriptedModel, When};
+use cofferdam_test_marks::once;
 use serde_json::Value;
 
 /// The bodies of the calls that took an answer from the script.
@@ -144,41 +145,49 @@ fn gets_a_true_receipt(agent: CodingAgent) {
     assert_eq!((&late.json()["state"], &late.json()["reason"]), (&"refused".into(), &"run_ended".into()));
 }
 
+#[once]
 #[test]
 fn claude_code_is_steered_before_its_turn_is_over() {
     is_steered(CodingAgent::ClaudeCode);
 }
 
+#[once]
 #[test]
 fn codex_is_steered_before_its_turn_is_over() {
     is_steered(CodingAgent::Codex);
 }
 
+#[once]
 #[test]
 fn claude_code_is_interrupted_and_goes_on() {
     is_interrupted_and_goes_on(CodingAgent::ClaudeCode);
 }
 
+#[once]
 #[test]
 fn codex_is_interrupted_and_goes_on() {
     is_interrupted_and_goes_on(CodingAgent::Codex);
 }
 
+#[once]
 #[test]
 fn opencode_is_interrupted_and_goes_on_but_is_not_steered() {
     is_interrupted_and_goes_on(CodingAgent::OpenCode);
 }
 
+#[once]
 #[test]
 fn a_receipt_is_true_also_when_the_run_of_claude_code_ends_first() {
     gets_a_true_receipt(CodingAgent::ClaudeCode);
 }
 
+#[once]
 #[test]
 fn a_receipt_is_true_also_when_the_run_of_codex_ends_first() {
     gets_a_true_receipt(CodingAgent::Codex);
 }
 
+#[once]
 #[test]
 fn a_program_takes_no_messages() {
     let fixture = Fixture::new();
@@ -193,6 +202,7 @@ fn a_program_takes_no_messages() {
     assert_eq!(running.finish().outcome(), "succeeded");
 }
 
+#[once]
 #[test]
 fn nothing_to_say_is_a_usage_error() {
     let fixture = Fixture::new();
@@ -202,6 +212,7 @@ fn nothing_to_say_is_a_usage_error() {
     assert!(silent.stderr.contains("there is nothing to say"), "{}", silent.stderr);
 }
 
+#[once]
 #[test]
 fn a_live_run_may_be_let_out_further() {
     let fixture = Fixture::new();

@@ -3,6 +3,7 @@
 
 use cofferdam_e2e::{Agents, CodingAgent, Finished, Fixture};
 use cofferdam_scripted_model::{Answer, Cut, Garbage, Script, ScriptedModel};
+use cofferdam_test_marks::once;
 
 /// One way to fail, and what the run then says.
 #[derive(Clone)]
@@ -113,6 +114,7 @@ fn is_not_there(agent: CodingAgent, agents: &Agents) {
     check(agent, agents, NOBODY, &case);
 }
 
+#[once]
 #[test]
 fn claude_code_says_how_its_model_failed() {
     let Some(agents) = Agents::find() else { return };
@@ -121,6 +123,7 @@ fn claude_code_says_how_its_model_failed() {
     recovers(CodingAgent::ClaudeCode, &agents);
 }
 
+#[once]
 #[test]
 fn codex_says_how_its_model_failed() {
     let Some(agents) = Agents::find() else { return };
@@ -129,6 +132,7 @@ fn codex_says_how_its_model_failed() {
     recovers(CodingAgent::Codex, &agents);
 }
 
+#[once]
 #[test]
 fn opencode_says_how_its_model_failed() {
     let Some(agents) = Agents::find() else { return };
@@ -136,6 +140,7 @@ fn opencode_says_how_its_model_failed() {
     recovers(CodingAgent::OpenCode, &agents);
 }
 
+#[once]
 #[test]
 fn a_second_attempt_succeeds_when_the_limit_is_over() {
     let Some(agents) = Agents::find() else { return };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use cofferdam_e2e::{Finished, Fixture};
+use cofferdam_test_marks::once;
 
 /// With characters that JSON, addresses, HTML and shells escape.
 const SECRET: &str = "S3cr3t-Value+with=odd&chars%41\"0123~?>~?>x'end";
@@ -157,6 +158,7 @@ fn a_secret_in_twenty_encodings_leaves_no_byte() {
     assert_eq!(printed[0], "plain [redacted].", "what stands around a secret stays");
 }
 
+#[once]
 #[test]
 fn without_redaction_the_same_secret_is_everywhere() {
     let mut fixture = fixture();
@@ -170,6 +172,7 @@ fn without_redaction_the_same_secret_is_everywhere() {
     assert!(found.iter().any(|name| name.contains("db")), "the record is not among {found:?}");
 }
 
+#[once]
 #[test]
 fn a_diff_that_was_redacted_is_not_applied() {
     let fixture = fixture();
@@ -181,6 +184,7 @@ fn a_diff_that_was_redacted_is_not_applied() {
     assert!(finished.diff().contains("+[redacted]"), "{}", finished.diff());
 }
 
+#[once]
 #[test]
 fn a_token_of_the_callers_that_an_agent_comes_across_is_redacted() {
     let mut fixture = Fixture::new();
@@ -195,6 +199,7 @@ fn a_token_of_the_callers_that_an_agent_comes_across_is_redacted() {
     }
 }
 
+#[once]
 #[test]
 fn a_command_with_a_token_in_it_is_refused_before_it_is_recorded() {
     let mut fixture = Fixture::new();
@@ -205,6 +210,7 @@ fn a_command_with_a_token_in_it_is_refused_before_it_is_recorded() {
     assert!(!fixture.state().exists() || Forbidden::of(SECRET).files(&fixture.state()).is_empty());
 }
 
+#[once]
 #[test]
 fn credentials_in_an_address_are_redacted_even_if_nobody_knows_them() {
     let fixture = Fixture::new();

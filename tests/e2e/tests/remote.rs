@@ -1,6 +1,7 @@
 //! `--server`: the same commands, done by a service, shown in the same way.
 
 use cofferdam_e2e::{Finished, Fixture, Service};
+use cofferdam_test_marks::once;
 use serde_json::Value;
 
 const SCRIPT: &str = "echo working; echo more >> README.md";
@@ -74,6 +75,7 @@ fn a_run_of_a_service_looks_like_one_of_this_machine() {
     service.stop();
 }
 
+#[once]
 #[test]
 fn a_key_opens_what_it_is_for_until_it_is_revoked() {
     let mut fixture = Fixture::new();
@@ -100,6 +102,7 @@ fn a_key_opens_what_it_is_for_until_it_is_revoked() {
     service.stop();
 }
 
+#[once]
 #[test]
 fn what_cannot_be_done_from_afar_is_told() {
     let fixture = Fixture::new();

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use cofferdam_e2e::{Finished, Fixture, tree_of};
+use cofferdam_test_marks::once;
 use rustix::process::Signal;
 
 #[test]
@@ -27,6 +28,7 @@ fn ctrl_c_cancels_and_a_second_one_kills() {
     assert!(twice.stderr.contains("killing the run"), "{}", twice.stderr);
 }
 
+#[once]
 #[test]
 fn a_run_is_cancelled_from_another_process() {
     let fixture = Fixture::new();
@@ -41,6 +43,7 @@ fn a_run_is_cancelled_from_another_process() {
     assert_eq!((finished.code, finished.outcome().as_str()), (Some(5), "cancelled"), "{}", finished.stderr);
 }
 
+#[once]
 #[test]
 fn what_is_on_record_is_listed_shown_and_removed() {
     let fixture = Fixture::new();
@@ -68,6 +71,7 @@ fn what_is_on_record_is_listed_shown_and_removed() {
     assert!(!fixture.state().join("runs").join(&run).exists());
 }
 
+#[once]
 #[test]
 fn a_run_is_tried_as_often_as_asked_and_then_kept_as_a_dead_letter() {
     let fixture = Fixture::new();

@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use cofferdam_e2e::Agents;
 use cofferdam_scripted_model::{Answer, Api, Kind, Script, ScriptedModel, ToolCall, Usage};
+use cofferdam_test_marks::once;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -59,6 +60,7 @@ impl Played {
     }
 }
 
+#[once]
 #[test]
 fn claude_makes_and_edits_a_file() {
     let Some(agents) = Agents::find() else { return };
@@ -73,16 +75,19 @@ fn claude_makes_and_edits_a_file() {
     played.check(Api::Messages);
 }
 
+#[once]
 #[test]
 fn codex_makes_and_edits_a_file_with_its_shell() {
     codex_with_model("scripted", "command_execution");
 }
 
+#[once]
 #[test]
 fn codex_makes_and_edits_a_file_with_patches() {
     codex_with_model("gpt-5.5", "file_change");
 }
 
+#[once]
 #[test]
 fn codex_makes_and_edits_a_file_with_programs() {
     codex_with_model("gpt-6-sol", "command_execution");
@@ -106,16 +111,19 @@ fn codex_with_model(model: &str, kind_of_item: &str) {
     assert!(stdout.contains(&format!("\"{kind_of_item}\"")), "{stdout}");
 }
 
+#[once]
 #[test]
 fn opencode_makes_and_edits_a_file_over_messages() {
     opencode_over("@ai-sdk/anthropic", Api::Messages);
 }
 
+#[once]
 #[test]
 fn opencode_makes_and_edits_a_file_over_responses() {
     opencode_over("@ai-sdk/openai", Api::Responses);
 }
 
+#[once]
 #[test]
 fn opencode_makes_and_edits_a_file_over_chat_completions() {
     opencode_over("@ai-sdk/openai-compatible", Api::ChatCompletions);

@@ -3,6 +3,7 @@
 use std::fs;
 
 use cofferdam_e2e::{Finished, Fixture};
+use cofferdam_test_marks::once;
 use serde_json::{Value, json};
 
 /// Everything that a hostile repository would like to choose.
@@ -75,6 +76,7 @@ fn a_hostile_settings_file_changes_nothing() {
     assert!(shown["settings"].pointer("/sandbox/docker/host").is_none());
 }
 
+#[once]
 #[test]
 fn a_trusted_file_takes_effect_until_it_is_edited() {
     let fixture = with_hostile_file();
@@ -99,6 +101,7 @@ fn a_trusted_file_takes_effect_until_it_is_edited() {
     assert!(printed.contains(&"token=none".to_owned()), "{printed:?}");
 }
 
+#[once]
 #[test]
 fn what_there_is_no_key_for_stops_the_run_before_anything_starts() {
     let fixture = Fixture::new();
@@ -122,6 +125,7 @@ fn what_there_is_no_key_for_stops_the_run_before_anything_starts() {
     assert_eq!(fixture.cofferdam(["runs", "list"]).stdout.iter().filter(|byte| **byte == b'\n').count(), 0);
 }
 
+#[once]
 #[test]
 fn settings_hold_for_runs_and_flags_go_before_them() {
     let fixture = Fixture::new();
@@ -141,6 +145,7 @@ fn settings_hold_for_runs_and_flags_go_before_them() {
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
 }
 
+#[once]
 #[test]
 fn two_variables_decide_the_mode_and_must_agree() {
     let mut fixture = Fixture::new();

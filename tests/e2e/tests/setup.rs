@@ -5,6 +5,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use cofferdam_e2e::{Finished, Fixture, binary};
+use cofferdam_test_marks::once;
 use serde_json::{Value, json};
 
 /// A fixture without agents, engines, keys or logins of whoever runs the tests.
@@ -44,6 +45,7 @@ fn typed(fixture: &Fixture, lines: &str) -> Finished {
     }
 }
 
+#[once]
 #[test]
 fn without_a_terminal_init_says_what_to_type_and_writes_nothing() {
     let fixture = bare();
@@ -53,6 +55,7 @@ fn without_a_terminal_init_says_what_to_type_and_writes_nothing() {
     assert!(!fixture.state().join("settings.json").exists());
 }
 
+#[once]
 #[test]
 fn the_defaults_are_written_once_and_change_nothing_later() {
     let mut fixture = bare();
@@ -71,6 +74,7 @@ fn the_defaults_are_written_once_and_change_nothing_later() {
     assert_eq!(settings(&fixture), written);
 }
 
+#[once]
 #[test]
 fn what_is_there_is_kept_byte_for_byte() {
     let fixture = bare();
@@ -85,6 +89,7 @@ fn what_is_there_is_kept_byte_for_byte() {
     assert_eq!(settings(&fixture), "{ \"sandbx\": 1 }", "what cannot be read is not written over");
 }
 
+#[once]
 #[test]
 fn answers_on_a_terminal_become_settings() {
     let fixture = bare();
@@ -101,6 +106,7 @@ fn answers_on_a_terminal_become_settings() {
     assert_eq!((&shown["provider"], &shown["mode"]), (&json!("codex"), &json!("docker")));
 }
 
+#[once]
 #[test]
 fn who_says_no_or_goes_away_has_written_nothing() {
     for lines in ["\nnone\nno\n", "native\n"] {
@@ -111,6 +117,7 @@ fn who_says_no_or_goes_away_has_written_nothing() {
     }
 }
 
+#[once]
 #[test]
 fn agents_are_listed_with_what_they_need_and_without_secrets() {
     const SECRET: &str = "sk-agents-secret-0123456789";

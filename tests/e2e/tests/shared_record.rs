@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use cofferdam_e2e::{Database, Fixture, bucket_server};
+use cofferdam_test_marks::once;
 use serde_json::json;
 
 fn on(database: &Database) -> Fixture {
@@ -27,6 +28,7 @@ fn with_bucket(fixture: &mut Fixture, server: &str, bucket: &str) {
     fixture.set_env("AWS_SECRET_ACCESS_KEY", "secret-of-the-bucket");
 }
 
+#[once]
 #[test]
 fn a_run_is_on_record_in_postgresql_and_no_file_is_made() {
     let Some(database) = Database::create() else { return };
@@ -48,6 +50,7 @@ fn a_run_is_on_record_in_postgresql_and_no_file_is_made() {
     assert!(shown.contains("store.url") && !shown.contains(&password), "{shown}");
 }
 
+#[once]
 #[test]
 fn a_run_goes_on_when_every_connection_is_cut() {
     let Some(database) = Database::create() else { return };
@@ -66,6 +69,7 @@ fn a_run_goes_on_when_every_connection_is_cut() {
     assert_eq!(fixture.cofferdam(["db", "check"]).code, Some(0));
 }
 
+#[once]
 #[test]
 fn what_a_run_left_is_read_from_another_state_folder() {
     let (Some(database), Some(server)) = (Database::create(), bucket_server()) else { return };
@@ -84,6 +88,7 @@ fn what_a_run_left_is_read_from_another_state_folder() {
     assert_eq!(first.cofferdam(["runs", "diff", &run]).code, Some(2), "it is gone for both");
 }
 
+#[once]
 #[test]
 fn a_bucket_without_keys_is_refused_with_what_to_type() {
     let fixture = Fixture::new();

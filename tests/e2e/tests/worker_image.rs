@@ -1,10 +1,12 @@
 //! The image that `deploy/worker.Dockerfile` makes, in a real engine.
 
 use cofferdam_e2e::Engine;
+use cofferdam_test_marks::once;
 
 const DOCKERFILE: &str = include_str!("../../../deploy/worker.Dockerfile");
 const DEV: &str = include_str!("../../../dev");
 
+#[once]
 #[test]
 fn the_image_has_the_agents_that_the_other_tests_run() {
     for (package, argument) in [
@@ -17,6 +19,7 @@ fn the_image_has_the_agents_that_the_other_tests_run() {
     }
 }
 
+#[once]
 #[test]
 fn the_three_agents_start_without_a_network_or_root() {
     let Some(engine) = Engine::find() else { return };
@@ -26,6 +29,7 @@ fn the_three_agents_start_without_a_network_or_root() {
     }
 }
 
+#[once]
 #[test]
 fn the_user_is_worker_and_owns_its_home_and_the_workspace() {
     let Some(engine) = Engine::find() else { return };
@@ -34,6 +38,7 @@ fn the_user_is_worker_and_owns_its_home_and_the_workspace() {
     assert_eq!(in_worker(&engine, &["id", "-un"]), "worker\n");
 }
 
+#[once]
 #[test]
 fn what_agents_call_is_there() {
     let Some(engine) = Engine::find() else { return };
@@ -42,6 +47,7 @@ fn what_agents_call_is_there() {
     }
 }
 
+#[once]
 #[test]
 fn a_build_leaves_no_caches_and_no_second_copy_of_an_agent() {
     let Some(engine) = Engine::find() else { return };

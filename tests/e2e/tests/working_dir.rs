@@ -3,6 +3,7 @@
 use std::os::unix::fs::symlink;
 
 use cofferdam_e2e::Fixture;
+use cofferdam_test_marks::once;
 
 fn fixture() -> Fixture {
     let fixture = Fixture::new();
@@ -43,6 +44,7 @@ fn a_folder_that_is_not_the_workspaces_ends_the_run_before_the_program_starts() 
     }
 }
 
+#[once]
 #[test]
 fn a_folder_that_cannot_be_one_of_the_workspaces_is_refused_at_once() {
     let fixture = Fixture::new();

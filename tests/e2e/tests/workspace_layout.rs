@@ -1,9 +1,10 @@
-//! What holds for the whole repository: who may depend on whom, and what the binary is made of.
+//! What holds for the whole repository: who may depend on whom, what the tests are, and what the binary is made of.
 
 use std::path::Path;
 use std::process::Command;
 
 use cofferdam_e2e::binary;
+use cofferdam_test_marks::once;
 use serde_json::Value;
 
 /// DESIGN section 3, besides `core ← everything` and `all ← cofferdam`.
@@ -24,6 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("cofferdam-server", &["cofferdam-api", "cofferdam-store"]),
 ];
 
+#[once]
 #[test]
 fn crates_depend_on_each_other_only_as_the_design_lists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -67,6 +69,24 @@ fn is_listed(name: &str, needed: &str) -> bool {
     name == "cofferdam"
         || (needed == "cofferdam-core" && listed.is_some())
         || listed.is_some_and(|(_, allowed)| allowed.contains(&needed))
+}
+
+/// A file that is no module of its program is compiled by nobody, and its tests run nowhere.
+#[once]
+#[test]
+fn every_file_of_tests_is_a_module_of_its_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for package in ["crates/cofferdam", "crates/cofferdam-runner", "crates/cofferdam-store", "tests/e2e"] {
+        let tests = root.join(package).join("tests");
+        let program = std::fs::read_to_string(tests.join("main.rs")).expect("a program of tests");
+        for entry in std::fs::read_dir(&tests).expect("a folder of tests") {
+            let path = entry.expect("a readable folder").path();
+            let name = path.file_stem().and_then(|name| name.to_str()).expect("a plain name");
+            let is_code = path.is_file() || path.join("mod.rs").exists();
+            let is_named = program.lines().any(|line| line == format!("mod {name};"));
+            assert!(!is_code || name == "main" || is_named, "{} is not in main.rs", path.display());
+        }
+    }
 }
 
 /// A program header of this type names a loader, which an image need not have.
@@ -125,6 +145,7 @@ impl Elf {
     }
 }
 
+#[once]
 #[test]
 fn the_binary_needs_no_loader_and_asks_no_name_service() {
     let elf = Elf(std::fs::read(binary()).expect("the binary is readable"));

@@ -5,6 +5,7 @@
 //! work: they differ from an attempt in the trick alone.
 
 mod ask;
+pub mod bombs;
 pub mod flood;
 mod model;
 mod proxy;

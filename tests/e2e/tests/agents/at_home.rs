@@ -7,8 +7,8 @@ use std::process::Command;
 use cofferdam_e2e::Agents;
 use cofferdam_scripted_model::{Answer, Script};
 
-use crate::hunt::{EVERYWHERE, hunt};
-use crate::stage::{Cli, Stage, applied, new_secret};
+use crate::agents::hunt::{EVERYWHERE, hunt};
+use crate::agents::stage::{Cli, Stage, applied, new_secret};
 
 #[test]
 fn of_a_home_with_claude_in_it_only_claude_is_inside() {

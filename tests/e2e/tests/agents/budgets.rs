@@ -2,8 +2,9 @@
 
 use cofferdam_e2e::{Agents, Finished, Running};
 use cofferdam_scripted_model::{Answer, Script, ToolCall, Usage};
+use cofferdam_test_marks::once;
 
-use crate::stage::{Cli, Stage, applied, new_secret, without_foreign_keys};
+use crate::agents::stage::{Cli, Stage, applied, new_secret, without_foreign_keys};
 
 /// Seven calls: a file, three tools in parallel, four more tools, and a last word.
 fn long_task() -> Vec<Answer> {
@@ -21,16 +22,19 @@ fn long_task() -> Vec<Answer> {
     ]
 }
 
+#[once]
 #[test]
 fn claude_makes_the_three_calls_that_are_allowed() {
     three_calls(Cli::Claude);
 }
 
+#[once]
 #[test]
 fn codex_makes_the_three_calls_that_are_allowed() {
     three_calls(Cli::Codex);
 }
 
+#[once]
 #[test]
 fn opencode_makes_the_three_calls_that_are_allowed() {
     three_calls(Cli::OpenCode);
@@ -57,6 +61,7 @@ fn assert_budget(finished: &Finished, which: &str) {
     assert_eq!(message, format!("the run's budget is spent: {which}"));
 }
 
+#[once]
 #[test]
 fn without_a_budget_the_same_task_makes_all_its_calls() {
     let Some(agents) = Agents::find() else { return };
@@ -67,12 +72,14 @@ fn without_a_budget_the_same_task_makes_all_its_calls() {
     assert!(applied(&stage.fixture, &finished.diff()).contains_key("fourth.txt"));
 }
 
+#[once]
 #[test]
 fn a_call_that_would_exceed_the_tokens_is_not_made() {
     let spent = Usage { input: 990_000, output: 5000, ..Usage::default() };
     second_call_is_refused(&["--max-tokens", "1000000"], "tokens", spent);
 }
 
+#[once]
 #[test]
 fn a_call_that_would_exceed_the_money_is_not_made() {
     // 15 dollars for a million tokens of output.
@@ -92,6 +99,7 @@ fn second_call_is_refused(budget: &[&str], which: &str, first: Usage) {
     assert_eq!(changed.into_iter().collect::<Vec<_>>(), [("first.txt".to_owned(), "1\n".to_owned())]);
 }
 
+#[once]
 #[test]
 fn of_ten_calls_at_once_three_reach_the_model() {
     let statuses = ten_at_once(&["--max-model-calls", "3"], 3, |finished| {
@@ -100,6 +108,7 @@ fn of_ten_calls_at_once_three_reach_the_model() {
     assert_eq!(statuses, "200 200 200 400 400 400 400 400 400 400");
 }
 
+#[once]
 #[test]
 fn without_a_budget_ten_calls_at_once_reach_the_model() {
     let statuses = ten_at_once(&[], 10, |finished| {

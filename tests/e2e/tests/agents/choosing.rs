@@ -5,8 +5,9 @@ use std::process::{Command, Stdio};
 
 use cofferdam_e2e::{Agents, Finished, Fixture};
 use cofferdam_scripted_model::{Answer, Kind};
+use cofferdam_test_marks::once;
 
-use crate::stage::{Cli, Stage, without_foreign_keys};
+use crate::agents::stage::{Cli, Stage, without_foreign_keys};
 
 /// A command without the vendors' variables of anybody.
 fn keyless(fixture: &Fixture, args: &[&str]) -> Command {
@@ -16,6 +17,7 @@ fn keyless(fixture: &Fixture, args: &[&str]) -> Command {
     command
 }
 
+#[once]
 #[test]
 fn without_a_name_it_says_which_agent_it_took_and_reads_the_prompt_from_stdin() {
     let Some(agents) = Agents::find() else { return };
@@ -34,6 +36,7 @@ fn without_a_name_it_says_which_agent_it_took_and_reads_the_prompt_from_stdin() 
     assert!(said.contains("the agent said: Nothing to do."), "{said}");
 }
 
+#[once]
 #[test]
 fn without_a_name_the_agent_that_has_a_key_is_taken() {
     let Some(agents) = Agents::find() else { return };
@@ -53,6 +56,7 @@ fn assert_refused(finished: &Finished, error: &str, hint: &str) {
     assert!(says("hint: ") && says(hint), "`{hint}` in {}", finished.stderr);
 }
 
+#[once]
 #[test]
 fn without_a_key_or_a_login_it_says_what_to_type() {
     let Some(agents) = Agents::find() else { return };
@@ -72,6 +76,7 @@ fn without_a_key_or_a_login_it_says_what_to_type() {
     assert_refused(&Finished::of(keyless(&fixture, &["run", "-"])), "the prompt is empty", "stdin");
 }
 
+#[once]
 #[test]
 fn without_an_agent_it_says_how_to_get_one() {
     let mut fixture = Fixture::new();
@@ -82,6 +87,7 @@ fn without_an_agent_it_says_how_to_get_one() {
     assert_refused(&run(Cli::Claude.flags()), "claude", "npm install -g @anthropic-ai/claude-code");
 }
 
+#[once]
 #[test]
 fn an_agent_of_the_settings_brings_its_model_and_its_words() {
     let Some(agents) = Agents::find() else { return };

@@ -4,8 +4,8 @@ use cofferdam_e2e::{Agents, Record};
 use cofferdam_scripted_model::{Answer, Script, Usage};
 use serde_json::Value;
 
-use crate::hunt::{EVERYWHERE, encodings, files_with, hunt, plant_logins, planted_logins};
-use crate::stage::{Cli, Snapshot, Stage, applied, new_secret};
+use crate::agents::hunt::{EVERYWHERE, encodings, files_with, hunt, plant_logins, planted_logins};
+use crate::agents::stage::{Cli, Snapshot, Stage, applied, new_secret};
 
 #[test]
 fn claude_edits_sealed_and_never_has_the_key() {

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use cofferdam_e2e::Fixture;
 
-use crate::stage::new_secret;
+use crate::agents::stage::new_secret;
 
 /// Every process, and every file but those of the system.
 pub(crate) const EVERYWHERE: &str = r#"$(

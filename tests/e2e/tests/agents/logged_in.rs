@@ -10,7 +10,7 @@ use cofferdam_e2e::{Agents, Finished, Fixture};
 use cofferdam_scripted_model::{Kind, Recorded, Script, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::stage::{Cli, new_secret, without_foreign_keys};
+use crate::agents::stage::{Cli, new_secret, without_foreign_keys};
 
 /// The year 2100.
 pub(crate) const FAR: u64 = 4_102_444_800;

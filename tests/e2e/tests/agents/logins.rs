@@ -9,10 +9,11 @@ use cofferdam_core::{AgentSetup, EgressPolicy, Network, PromptSetup, RunState};
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Agents, DetachedNode, Engine, Finished, Marks, Queue, Record, Running, node_id};
 use cofferdam_scripted_model::{Answer, Script};
+use cofferdam_test_marks::once;
 
-use crate::hunt::{EVERYWHERE, hunt};
-use crate::logged_in::{FAR, LoggedIn};
-use crate::stage::{Cli, Snapshot, new_secret};
+use crate::agents::hunt::{EVERYWHERE, hunt};
+use crate::agents::logged_in::{FAR, LoggedIn};
+use crate::agents::stage::{Cli, Snapshot, new_secret};
 
 /// Looks everywhere inside, then says what the CLI's own folders hold.
 fn look_around(one: &LoggedIn) -> Script {
@@ -97,6 +98,7 @@ fn the_login_of_codex_works_in_a_container_and_stays_outside() {
     works_in_a_container(Cli::Codex);
 }
 
+#[once]
 #[test]
 fn ten_sandboxes_at_once_work_with_one_login() {
     let Some(agents) = Agents::find() else { return };
@@ -119,6 +121,7 @@ fn ten_sandboxes_at_once_work_with_one_login() {
     assert_eq!(Snapshot::of(&one.fixture.home()), before, "the caller's home is as it was");
 }
 
+#[once]
 #[test]
 fn a_token_that_is_renewed_during_a_run_is_used_by_the_next_call() {
     let Some(agents) = Agents::find() else { return };
@@ -136,6 +139,7 @@ fn a_token_that_is_renewed_during_a_run_is_used_by_the_next_call() {
     assert_eq!(keys, [Some(one.access.clone()), Some(renewed)]);
 }
 
+#[once]
 #[test]
 fn a_token_that_expires_during_a_run_ends_it_with_what_renews_it() {
     let Some(agents) = Agents::find() else { return };
@@ -195,6 +199,7 @@ fn a_login_that_opens_nothing_is_refused_before_anything_starts() {
     }
 }
 
+#[once]
 #[test]
 fn a_long_lived_token_in_the_environment_counts_more_than_the_login() {
     let Some(agents) = Agents::find() else { return };
@@ -206,6 +211,7 @@ fn a_long_lived_token_in_the_environment_counts_more_than_the_login() {
     one.assert_the_model_had(&token);
 }
 
+#[once]
 #[test]
 fn a_login_in_another_folder_is_found_where_the_variable_says() {
     let Some(agents) = Agents::find() else { return };
@@ -220,6 +226,7 @@ fn a_login_in_another_folder_is_found_where_the_variable_says() {
     }
 }
 
+#[once]
 #[test]
 fn a_broker_of_its_own_reads_the_login_too() {
     let Some(agents) = Agents::find() else { return };

@@ -3,8 +3,8 @@
 use cofferdam_e2e::Agents;
 use cofferdam_scripted_model::{Answer, Script};
 
-use crate::hunt::{hunt, plant_logins};
-use crate::stage::{Cli, Snapshot, Stage, applied, new_secret};
+use crate::agents::hunt::{hunt, plant_logins};
+use crate::agents::stage::{Cli, Snapshot, Stage, applied, new_secret};
 
 #[test]
 fn claude_edits_on_the_host_and_never_has_the_key() {

@@ -2,9 +2,10 @@
 
 use cofferdam_e2e::{Agents, Finished, Record};
 use cofferdam_scripted_model::{Answer, Kind, ToolCall};
+use cofferdam_test_marks::once;
 use serde_json::{Value, json};
 
-use crate::stage::{Cli, Stage};
+use crate::agents::stage::{Cli, Stage};
 
 /// A command that no CLI takes for a harmless one, and whose words are not in the command itself.
 const COMMAND: &str = "perl -e 'print 40 + 2, qq(-ran\\n)'; perl -e 'open my $f, q(>), q(ran.txt)'";
@@ -74,6 +75,7 @@ fn stage(agents: &Agents, cli: Cli) -> Stage {
     Stage::new(agents, answers)
 }
 
+#[once]
 #[test]
 fn restricted_reads_and_neither_edits_nor_runs() {
     let Some(agents) = Agents::find() else { return };
@@ -85,6 +87,7 @@ fn restricted_reads_and_neither_edits_nor_runs() {
     }
 }
 
+#[once]
 #[test]
 fn accept_edits_edits_and_does_not_run() {
     let Some(agents) = Agents::find() else { return };
@@ -109,6 +112,7 @@ fn full_does_everything_and_so_do_the_clis_own_words_for_it() {
     }
 }
 
+#[once]
 #[test]
 fn the_clis_own_careful_modes_change_nothing() {
     let Some(agents) = Agents::find() else { return };
@@ -120,6 +124,7 @@ fn the_clis_own_careful_modes_change_nothing() {
     }
 }
 
+#[once]
 #[test]
 fn a_repositorys_settings_cannot_loosen_a_mode_or_name_programs_to_run() {
     let Some(agents) = Agents::find() else { return };
@@ -147,6 +152,7 @@ fn a_repositorys_settings_cannot_loosen_a_mode_or_name_programs_to_run() {
 }
 
 /// Codex reads no instructions of a repository whose settings it is not to trust.
+#[once]
 #[test]
 fn the_instructions_of_a_repository_are_read_although_its_settings_are_not() {
     let Some(agents) = Agents::find() else { return };
@@ -159,6 +165,7 @@ fn the_instructions_of_a_repository_are_read_although_its_settings_are_not() {
     }
 }
 
+#[once]
 #[test]
 fn a_list_of_tools_leaves_nothing_else() {
     let Some(agents) = Agents::find() else { return };
@@ -178,6 +185,7 @@ fn a_list_of_tools_leaves_nothing_else() {
     }
 }
 
+#[once]
 #[test]
 fn a_tool_that_is_disallowed_is_not_there_in_any_mode() {
     let Some(agents) = Agents::find() else { return };
@@ -187,6 +195,7 @@ fn a_tool_that_is_disallowed_is_not_there_in_any_mode() {
     }
 }
 
+#[once]
 #[test]
 fn a_system_prompt_is_added_or_takes_the_place_of_the_clis_own() {
     let Some(agents) = Agents::find() else { return };
@@ -208,6 +217,7 @@ fn a_system_prompt_is_added_or_takes_the_place_of_the_clis_own() {
     }
 }
 
+#[once]
 #[test]
 fn what_an_agent_cannot_do_is_refused_with_what_it_can() {
     let Some(agents) = Agents::find() else { return };

@@ -10,7 +10,7 @@ use std::process::Command;
 use cofferdam_e2e::{Agents, Finished, Fixture, Tree, tree_of};
 use cofferdam_scripted_model::{Answer, Kind, Script, ScriptedModel};
 
-use crate::hunt::{encodings, files_with};
+use crate::agents::hunt::{encodings, files_with};
 
 /// One of the three CLIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

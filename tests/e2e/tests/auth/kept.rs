@@ -4,11 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use cofferdam_e2e::Agents;
+use cofferdam_test_marks::once;
 
-use crate::stage::{KEY, Stage};
+use crate::auth::stage::{KEY, Stage};
 
 const CLAUDE: [&str; 2] = ["--agent", "claude_code"];
 
+#[once]
 #[test]
 fn the_model_is_asked_once_a_minute_unless_the_caller_wants_it_fresh() {
     let Some(agents) = Agents::find() else { return };

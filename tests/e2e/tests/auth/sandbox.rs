@@ -3,18 +3,19 @@
 use std::os::unix::net::UnixListener;
 
 use cofferdam_e2e::{Agents, Engine};
+use cofferdam_test_marks::once;
 use serde_json::{Value, json};
 
-use crate::stage::{KEY, Stage};
+use crate::auth::stage::{KEY, Stage};
 
 const BOXED: [&str; 2] = ["--agent", "boxed"];
 
 fn is_ok_in_a_native_sandbox(agent: &str) {
     let Some(agents) = Agents::find() else { return };
     let stage = Stage::new().with_agents(&agents).with_key(KEY);
-    let (answer, tries) = stage.expect_in_time(&["--agent", agent], "ok");
+    let answer = stage.expect_in_time(&["--agent", agent], "ok");
     assert_eq!((&answer["executionEnvironment"], &answer["mode"]), (&json!("sandbox"), &json!("native")));
-    assert!(tries > 1 || stage.model.calls() == 1, "a trivial prompt is one call");
+    assert_eq!(stage.model.calls(), 1, "a trivial prompt is one call");
     let bad = Stage::new().with_agents(&agents).with_key("sk-another-key-0123456789");
     bad.expect_in_time(&["--agent", agent], "auth_required");
     let none = Stage::new().with_agents(&agents);
@@ -27,16 +28,19 @@ fn claude_is_ok_in_a_native_sandbox() {
     is_ok_in_a_native_sandbox("claude_code");
 }
 
+#[once]
 #[test]
 fn codex_is_ok_in_a_native_sandbox() {
     is_ok_in_a_native_sandbox("codex");
 }
 
+#[once]
 #[test]
 fn opencode_is_ok_in_a_native_sandbox() {
     is_ok_in_a_native_sandbox("opencode");
 }
 
+#[once]
 #[test]
 fn a_login_of_the_home_opens_the_model_through_the_broker() {
     let Some(agents) = Agents::find() else { return };
@@ -51,6 +55,7 @@ fn a_login_of_the_home_opens_the_model_through_the_broker() {
     stage.expect_in_time(&["--agent", "claude_code"], "ok");
 }
 
+#[once]
 #[test]
 fn a_cli_that_is_not_there_is_missing() {
     Stage::new().with_key(KEY).expect(&["--agent", "codex"], "cli_missing");
@@ -60,9 +65,11 @@ fn a_cli_that_is_not_there_is_missing() {
 fn a_model_that_never_answers_is_a_timeout_and_leaves_nothing() {
     let Some(agents) = Agents::find() else { return };
     let stage = Stage::with_silent_model().with_agents(&agents).with_key(KEY);
-    stage.expect(&["--agent", "claude_code"], "timeout");
+    stage.expect(&["--agent", "claude_code", "--timeout", "4s"], "timeout");
+    assert!(stage.model.calls() > 0, "it was the model that did not answer");
 }
 
+#[once]
 #[test]
 fn a_runtime_that_is_not_installed_is_missing() {
     let sandbox = json!({ "apple": { "runtime_command": "/no/such/container" } });
@@ -71,6 +78,7 @@ fn a_runtime_that_is_not_installed_is_missing() {
     assert_eq!(answer["mode"], "apple");
 }
 
+#[once]
 #[test]
 fn a_runtime_whose_service_is_stopped_is_unavailable() {
     // What a client without its service says.
@@ -104,6 +112,7 @@ fn in_docker_with(engine: &Engine, provider: &str, sandbox: &Value, stage: Stage
     stage
 }
 
+#[once]
 #[test]
 fn an_engine_that_is_stopped_is_unavailable() {
     let mut stage = Stage::new().with_key(KEY).with_agent("claude_code", "docker", &json!({}));
@@ -115,6 +124,7 @@ fn an_engine_that_is_stopped_is_unavailable() {
     assert!(answer["message"].as_str().expect("text").contains("systemctl start docker"), "{answer}");
 }
 
+#[once]
 #[test]
 fn an_engine_that_says_nothing_is_unavailable() {
     let mut stage = Stage::new().with_key(KEY).with_agent("claude_code", "docker", &json!({}));
@@ -124,6 +134,7 @@ fn an_engine_that_says_nothing_is_unavailable() {
     stage.expect(&BOXED, "daemon_unavailable");
 }
 
+#[once]
 #[test]
 fn an_image_that_is_not_there_is_missing() {
     let Some(engine) = Engine::find() else { return };
@@ -131,6 +142,7 @@ fn an_image_that_is_not_there_is_missing() {
     assert!(answer["message"].as_str().expect("text").contains("build-image"), "{answer}");
 }
 
+#[once]
 #[test]
 fn a_name_that_is_none_of_an_image_is_invalid() {
     let mut stage = Stage::new().with_key(KEY).with_agent("claude_code", "docker", &json!({}));
@@ -139,6 +151,7 @@ fn a_name_that_is_none_of_an_image_is_invalid() {
     assert!(answer["message"].as_str().expect("text").contains("opentiger/worker:latest"), "{answer}");
 }
 
+#[once]
 #[test]
 fn an_image_without_the_cli_has_none() {
     let Some(engine) = Engine::find() else { return };
@@ -146,6 +159,7 @@ fn an_image_without_the_cli_has_none() {
     assert!(answer["message"].as_str().expect("text").contains("build-image"), "{answer}");
 }
 
+#[once]
 #[test]
 fn agents_of_the_worker_image_are_ok_or_not_by_their_key() {
     let Some(engine) = Engine::find() else { return };
@@ -159,12 +173,13 @@ fn agents_of_the_worker_image_are_ok_or_not_by_their_key() {
     }
 }
 
+#[once]
 #[test]
 fn a_container_whose_model_never_answers_is_ended_and_removed() {
     let Some(engine) = Engine::find() else { return };
     let sandbox = json!({ "docker": { "image": engine.worker_image() } });
     let stage = in_docker_with(&engine, "codex", &sandbox, Stage::with_silent_model());
-    stage.expect(&BOXED, "timeout");
+    stage.expect(&[&BOXED[..], &["--timeout", "6s"]].concat(), "timeout");
     let own =
         std::fs::read_to_string(stage.fixture.state().join("id")).expect("the state folder has a number");
     let filter = format!("label=dev.cofferdam.state={own}");

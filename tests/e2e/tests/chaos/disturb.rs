@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use cofferdam_e2e::{Database, PrivateEngine};
 
-use crate::cast::Cast;
-use crate::random::Random;
+use crate::chaos::cast::Cast;
+use crate::chaos::random::Random;
 
 /// Does one thing after the other.
 pub(crate) struct Disturber {

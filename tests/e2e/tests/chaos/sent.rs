@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use cofferdam_api::{Client, CreateRunRequest, MountRequest, RunOptions};
 use cofferdam_core::RunId;
 
-use crate::cast::Cast;
-use crate::random::Random;
+use crate::chaos::cast::Cast;
+use crate::chaos::random::Random;
 
 /// Nodes are away for seconds, never for minutes.
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(300);

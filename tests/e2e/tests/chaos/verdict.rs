@@ -6,8 +6,8 @@ use cofferdam_core::{Event, EventType, Mode, RunId, RunState};
 use cofferdam_scripted_model::Kind;
 use cofferdam_store::{AttemptRecord, RunRecord};
 
-use crate::cast::Cast;
-use crate::sent::FAILS;
+use crate::chaos::cast::Cast;
+use crate::chaos::sent::FAILS;
 
 /// Looks at every run.
 pub(crate) fn check(cast: &Cast, accepted: &[RunId]) {

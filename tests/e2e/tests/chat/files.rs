@@ -6,7 +6,7 @@ use std::path::Path;
 use cofferdam_scripted_model::{Answer, Script};
 use serde_json::json;
 
-use crate::stage::{Place, Stage};
+use crate::chat::stage::{Place, Stage};
 
 #[test]
 fn a_file_that_the_agent_wrote_comes_with_its_reply() {

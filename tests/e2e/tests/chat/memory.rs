@@ -4,19 +4,22 @@ use std::fs;
 
 use cofferdam_e2e::Record;
 use cofferdam_scripted_model::{Answer, Script};
+use cofferdam_test_marks::once;
 
-use crate::stage::{Place, Stage};
+use crate::chat::stage::{Place, Stage};
 
 #[test]
 fn claude_remembers_what_was_said() {
     remembers("claude_code", Place::Native);
 }
 
+#[once]
 #[test]
 fn codex_remembers_what_was_said() {
     remembers("codex", Place::Native);
 }
 
+#[once]
 #[test]
 fn opencode_remembers_what_was_said() {
     remembers("opencode", Place::Native);
@@ -27,6 +30,7 @@ fn claude_remembers_in_a_container() {
     remembers("claude_code", Place::Docker);
 }
 
+#[once]
 #[test]
 fn codex_remembers_in_a_container() {
     remembers("codex", Place::Docker);
@@ -56,6 +60,7 @@ fn remembers(provider: &str, place: Place) {
     Record::of(&stage.fixture, second["run"].as_str().expect("an id")).assert_ended_once();
 }
 
+#[once]
 #[test]
 fn a_session_that_is_damaged_begins_anew_and_says_so() {
     for (provider, place) in [("claude_code", "claude/projects"), ("codex", "codex/sessions")] {

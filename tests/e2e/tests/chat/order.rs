@@ -1,10 +1,12 @@
 //! One agent answers in order; several answer at once.
 
 use cofferdam_scripted_model::{Answer, Script, When};
+use cofferdam_test_marks::once;
 use rustix::process::Signal;
 
-use crate::stage::{Place, Stage};
+use crate::chat::stage::{Place, Stage};
 
+#[once]
 #[test]
 fn five_messages_to_one_agent_are_answered_in_the_order_of_their_acceptance() {
     let first = Answer::text("Said.").held_at("first");
@@ -32,6 +34,7 @@ fn five_messages_to_one_agent_are_answered_in_the_order_of_their_acceptance() {
     }
 }
 
+#[once]
 #[test]
 fn two_agents_work_at_the_same_time() {
     let held = |agent: &str| {
@@ -56,6 +59,7 @@ fn two_agents_work_at_the_same_time() {
     }
 }
 
+#[once]
 #[test]
 fn a_message_that_waits_can_be_cancelled_and_one_whose_process_dies_holds_up_nobody() {
     let first = Answer::text("Said.").held_at("first");

@@ -3,9 +3,10 @@
 use std::fs;
 
 use cofferdam_scripted_model::Script;
+use cofferdam_test_marks::once;
 use serde_json::json;
 
-use crate::stage::{Place, Stage};
+use crate::chat::stage::{Place, Stage};
 
 #[test]
 fn a_folder_that_no_agent_may_own_is_refused() {
@@ -33,6 +34,7 @@ fn a_folder_that_no_agent_may_own_is_refused() {
     assert_eq!(stage.model.calls(), 0);
 }
 
+#[once]
 #[test]
 fn an_agent_that_nobody_knows_is_named_with_those_that_are_known() {
     let Some(mut stage) = Stage::in_place(Place::Native, Script::new([])) else { return };
@@ -45,6 +47,7 @@ fn an_agent_that_nobody_knows_is_named_with_those_that_are_known() {
     assert_eq!(stage.say("tester", &[], " ").code, Some(2), "nothing was said");
 }
 
+#[once]
 #[test]
 fn a_folder_of_roots_is_refused_with_what_to_type() {
     if !rustix::process::geteuid().is_root() {

@@ -6,7 +6,7 @@ use cofferdam_core::{ExitCause, Mount, MountAccess, Policy, SandboxExit};
 use cofferdam_e2e::processes::{is_alive, kill_9, wait_until, with_role};
 use cofferdam_sandbox::{Attachment, Sandbox};
 
-use crate::stage::{PATIENCE, Stage, Talk, end_of};
+use crate::conformance::stage::{PATIENCE, Stage, Talk, end_of};
 use crate::{on_every_container, on_the_engine};
 
 /// A child that leaves its parent, its group and its session.

@@ -6,8 +6,8 @@ use cofferdam_core::{AgentEnd, ExitCause, LimitHit, ToWorker};
 use cofferdam_e2e::processes::{is_alive, wait_until};
 use cofferdam_sandbox::Attachment;
 
+use crate::conformance::stage::{Talk, end_of, texts};
 use crate::on_every_backend;
-use crate::stage::{Talk, end_of, texts};
 
 const SOON: Duration = Duration::from_secs(3);
 /// A child that leaves its parent, its group and its session.

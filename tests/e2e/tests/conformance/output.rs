@@ -2,8 +2,8 @@
 
 use cofferdam_core::{AgentEnd, ExitCause};
 
+use crate::conformance::stage::{PATIENCE, Talk, end_of, texts};
 use crate::on_every_backend;
-use crate::stage::{PATIENCE, Talk, end_of, texts};
 
 on_every_backend! {
     async fn a_reader_that_does_not_read_holds_nobody_up(stage: Stage) {

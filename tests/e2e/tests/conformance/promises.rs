@@ -4,8 +4,8 @@ use cofferdam_core::{AgentEnd, ExitCause, Mode, Mount, MountAccess, Network};
 use cofferdam_e2e::node_id;
 use cofferdam_sandbox::{Attachment, Listed, OpenError, Workspace};
 
+use crate::conformance::stage::{Talk, end_of, measured, texts};
 use crate::on_every_backend;
-use crate::stage::{Talk, end_of, measured, texts};
 
 const ONE_TWO: &str = "echo one; sleep 0.5; echo two";
 

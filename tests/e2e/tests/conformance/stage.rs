@@ -162,9 +162,15 @@ impl Stage {
         std::iter::once(first).chain(descendants_of(first)).collect()
     }
 
-    /// What the sandbox's container is called at its engine.
+    /// What the sandbox's container is called: as it was planned, and before that as the engine's will be.
     pub(crate) fn container(&self) -> String {
-        format!("cofferdam-{}", self.id())
+        let planned = ["docker", "apple"].iter().find_map(|mode| {
+            let folder = self.fixture.state().join("sandboxes").join(mode).join(self.id().to_string());
+            let plan = std::fs::read(folder.join("container.json")).ok()?;
+            let plan: serde_json::Value = serde_json::from_slice(&plan).ok()?;
+            plan["container"].as_str().map(str::to_owned)
+        });
+        planned.unwrap_or_else(|| format!("cofferdam-{}", self.id()))
     }
 
     /// What somebody does with the engine's own command. Its output.

@@ -4,8 +4,8 @@ use cofferdam_core::{AttemptRef, RunId, SandboxId};
 use cofferdam_e2e::node_id;
 use cofferdam_sandbox::{Attachment, Listed, OpenError, Workspace};
 
+use crate::conformance::stage::Stage;
 use crate::on_the_engine;
-use crate::stage::Stage;
 
 on_the_engine! {
     async fn containers_of_others_are_neither_listed_nor_opened(stage: Stage) {

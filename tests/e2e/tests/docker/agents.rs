@@ -2,8 +2,9 @@
 
 use cofferdam_e2e::{Agents, Engine, Record};
 use cofferdam_scripted_model::{Answer, Script};
+use cofferdam_test_marks::once;
 
-use crate::stage::{KEY, Stage};
+use crate::docker::stage::{KEY, Stage};
 
 const CLAUDE: &[&str] = &["--agent", "claude_code"];
 /// With this model it offers plain tools and not programs that call them.
@@ -15,11 +16,13 @@ fn claude_makes_the_same_diff_in_a_container() {
     makes_the_same_diff(CLAUDE);
 }
 
+#[once]
 #[test]
 fn codex_makes_the_same_diff_in_a_container() {
     makes_the_same_diff(CODEX);
 }
 
+#[once]
 #[test]
 fn opencode_makes_the_same_diff_in_a_container() {
     makes_the_same_diff(OPENCODE);
@@ -60,6 +63,7 @@ fn diff_of(engine: &Engine, agents: &Agents, agent: &[&str], mode: &[&str]) -> S
     finished.diff()
 }
 
+#[once]
 #[test]
 fn a_secret_is_in_nothing_that_the_engine_shows() {
     let Some(engine) = Engine::find() else { return };
@@ -82,6 +86,7 @@ fn a_secret_is_in_nothing_that_the_engine_shows() {
     assert_eq!(running.finish().outcome(), "cancelled");
 }
 
+#[once]
 #[test]
 fn the_engines_events_show_the_life_of_each_attempt() {
     let Some(engine) = Engine::find() else { return };

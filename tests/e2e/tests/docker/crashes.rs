@@ -7,9 +7,10 @@ use cofferdam_core::{Mode, Network, RunId};
 use cofferdam_e2e::processes::{kill_9, wait_until, with_role};
 use cofferdam_e2e::{DetachedNode, Engine, Fixture, Marks, Queue, Record, node_id};
 use cofferdam_scripted_model::{Answer, Script, ScriptedModel};
+use cofferdam_test_marks::once;
 use serde_json::json;
 
-use crate::stage::KEY;
+use crate::docker::stage::KEY;
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -97,7 +98,8 @@ macro_rules! failpoint_tests {
     ($($name:ident: $failpoint:literal;)+) => {
         /// The failpoints that a test below arms.
         const ARMED: &[&str] = &[$($failpoint),+];
-        $(#[test]
+        $(#[once]
+        #[test]
         fn $name() {
             goes_on_after($failpoint);
         })+
@@ -133,6 +135,7 @@ fn goes_on_after(failpoint: &str) {
     stage.model_was_asked_twice();
 }
 
+#[once]
 #[test]
 fn every_failpoint_of_the_runner_is_armed_by_a_test() {
     // A run that ends well leaves no letter, and not every run publishes: `dead_letters.rs` and
@@ -143,6 +146,7 @@ fn every_failpoint_of_the_runner_is_armed_by_a_test() {
     }
 }
 
+#[once]
 #[test]
 fn killed_again_and_again_it_still_tells_every_line_once() {
     let Some(stage) = Stage::new() else { return };

@@ -8,8 +8,9 @@ use std::time::Duration;
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Engine, Finished, PrivateEngine, Record};
 use cofferdam_scripted_model::{Answer, Script};
+use cofferdam_test_marks::once;
 
-use crate::stage::Stage;
+use crate::docker::stage::Stage;
 
 /// A stage on which a `claude` of the host leaves a mark if it is ever started.
 struct Canary {
@@ -69,12 +70,14 @@ fn without_an_engine_nothing_runs() {
     assert_eq!(record.outcome(), "failed/refused");
 }
 
+#[once]
 #[test]
 fn with_an_engine_on_another_machine_nothing_runs() {
     let canary = Canary::new("tcp://192.0.2.1:2375");
     canary.refused(&["--mode", "docker"], &["not on this machine", "--mode native"]);
 }
 
+#[once]
 #[test]
 fn without_the_image_nothing_runs() {
     let Some(engine) = Engine::find() else { return };
@@ -83,6 +86,7 @@ fn without_the_image_nothing_runs() {
     canary.refused(&flags, &["has no image cofferdam-test/no-such-image:1", "build-image --tag"]);
 }
 
+#[once]
 #[test]
 fn with_an_image_name_in_upper_case_nothing_runs() {
     let canary = Canary::new("unix:///nowhere/docker.sock");
@@ -92,6 +96,7 @@ fn with_an_image_name_in_upper_case_nothing_runs() {
     canary.refused(&["--mode", "docker"], &["SANDBOX_DOCKER_IMAGE", "opentiger/worker:latest"]);
 }
 
+#[once]
 #[test]
 fn without_the_agent_in_the_image_nothing_runs() {
     let Some(engine) = Engine::find() else { return };
@@ -101,6 +106,7 @@ fn without_the_agent_in_the_image_nothing_runs() {
     assert_eq!(Record::of_the_only_run(&canary.stage.fixture).outcome(), "failed/agent_missing");
 }
 
+#[once]
 #[test]
 fn in_an_unknown_mode_nothing_runs() {
     let canary = Canary::new("unix:///nowhere/docker.sock");
@@ -109,6 +115,7 @@ fn in_an_unknown_mode_nothing_runs() {
     }
 }
 
+#[once]
 #[test]
 fn without_the_runtime_command_nothing_runs() {
     let canary = Canary::new("unix:///nowhere/docker.sock");
@@ -136,6 +143,7 @@ fn without_a_limit_that_the_engine_can_hold_nothing_runs() {
     canary.refused(&flags, &["cannot limit processes", "docker info"]);
 }
 
+#[once]
 #[test]
 fn an_engine_that_dies_under_a_run_is_told_and_the_agent_with_it() {
     let Some(engine) = Engine::find() else { return };
@@ -158,6 +166,7 @@ fn an_engine_that_dies_under_a_run_is_told_and_the_agent_with_it() {
     assert_eq!(String::from_utf8_lossy(&left.stdout), "", "the next command has swept");
 }
 
+#[once]
 #[test]
 fn an_engine_that_is_restarted_under_a_run_is_a_failure_that_may_pass() {
     let Some(engine) = Engine::find() else { return };

@@ -12,7 +12,7 @@ use cofferdam_e2e::{Engine, Record};
 use cofferdam_scripted_model::Script;
 use tempfile::TempDir;
 
-use crate::stage::Stage;
+use crate::docker::stage::Stage;
 
 const SOON: Duration = Duration::from_secs(60);
 

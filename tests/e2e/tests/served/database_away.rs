@@ -6,12 +6,14 @@ use cofferdam_api::{CreateRunRequest, ErrorCode, HealthStatus, MountRequest, Run
 use cofferdam_core::{EventType, RunState};
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Database, Fixture, Marks, Service};
+use cofferdam_test_marks::once;
 
 const AWAY: Duration = Duration::from_secs(30);
 const IN_TIME: Duration = Duration::from_secs(120);
 /// What the run says while the database is away and after.
 const LINES: usize = 40;
 
+#[once]
 #[test]
 fn a_database_that_is_away_for_a_while_loses_nothing_and_is_told_by_health() {
     let Some(database) = Database::create() else { return };

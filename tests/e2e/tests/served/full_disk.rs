@@ -10,6 +10,7 @@ use cofferdam_api::{CreateRunRequest, ErrorCode};
 use cofferdam_core::RunId;
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Fixture, Service, leftovers};
+use cofferdam_test_marks::once;
 
 const IN_TIME: Duration = Duration::from_secs(120);
 
@@ -53,6 +54,7 @@ fn quick() -> CreateRunRequest {
     CreateRunRequest { command: Some(vec!["true".to_owned()]), ..CreateRunRequest::default() }
 }
 
+#[once]
 #[test]
 fn a_full_disk_refuses_new_work_and_loses_nothing_that_was_accepted() {
     if !rustix::process::geteuid().is_root() {

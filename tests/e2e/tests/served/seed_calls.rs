@@ -4,6 +4,7 @@ use std::process::Command;
 
 use cofferdam_e2e::{Agents, Engine, Fixture, Service};
 use cofferdam_scripted_model::{Answer, Script, ScriptedModel};
+use cofferdam_test_marks::once;
 use serde_json::{Value, json};
 
 const KEY: &str = "sk-ant-the-key-of-the-operator";
@@ -69,12 +70,14 @@ fn hello() -> [Answer; 2] {
     [Answer::write_file("hello.py", "print('Hello, world!')\n"), Answer::text("I have made hello.py.")]
 }
 
+#[once]
 #[test]
 fn a_task_of_the_seed_is_done_by_the_real_claude() {
     let Some(agents) = Agents::find() else { return };
     Stage::new(&agents, hello(), &[]).makes_hello("native");
 }
 
+#[once]
 #[test]
 fn a_task_of_the_seed_is_done_by_the_real_claude_in_a_container() {
     let (Some(agents), Some(engine)) = (Agents::find(), Engine::find()) else { return };
@@ -86,6 +89,7 @@ fn a_task_of_the_seed_is_done_by_the_real_claude_in_a_container() {
     Stage::new(&agents, hello(), &env).makes_hello("docker");
 }
 
+#[once]
 #[test]
 fn a_task_of_the_seed_on_a_repository_gives_its_diff_and_leaves_it_alone() {
     let Some(agents) = Agents::find() else { return };

@@ -6,9 +6,11 @@ use cofferdam_core::RunState;
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{DetachedNode, Record, node_id};
 use cofferdam_store::NodeHealth;
+use cofferdam_test_marks::once;
 
-use crate::stage::{IN_TIME, Stage};
+use crate::service::stage::{IN_TIME, Stage};
 
+#[once]
 #[test]
 fn a_node_that_makes_no_sandboxes_leaves_the_queue_alone_and_says_so() {
     let mut fixture = cofferdam_e2e::Fixture::new();

@@ -6,9 +6,10 @@ use cofferdam_core::{AgentSetup, Network, PromptSetup, RunId};
 use cofferdam_e2e::processes::{is_alive, kill_9, wait_until};
 use cofferdam_e2e::{Agents, Fixture, Record, Service};
 use cofferdam_scripted_model::{Answer, Ending, Kind, Script, ScriptedModel};
+use cofferdam_test_marks::once;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::stage::Stage;
+use crate::service::stage::Stage;
 
 const KEY: &str = "sk-ant-the-key-of-the-caller";
 /// A real agent on a machine that is shared.
@@ -104,6 +105,7 @@ fn a_broker_that_ends_cuts_no_stream_while_the_next_one_listens() {
     wait_until(IN_TIME, "it ends by itself", || !is_alive(first));
 }
 
+#[once]
 #[test]
 fn a_broker_that_is_killed_while_it_finishes_is_on_record() {
     let Some(agents) = Agents::find() else { return };
@@ -119,6 +121,7 @@ fn a_broker_that_is_killed_while_it_finishes_is_on_record() {
     );
 }
 
+#[once]
 #[test]
 fn a_broker_that_is_killed_is_started_again_and_that_is_on_record() {
     let Some(agents) = Agents::find() else { return };

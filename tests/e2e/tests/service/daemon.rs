@@ -2,9 +2,10 @@
 
 use cofferdam_e2e::processes::{is_alive, wait_until};
 use cofferdam_e2e::{Fixture, Service};
+use cofferdam_test_marks::once;
 use serde_json::Value;
 
-use crate::stage::{IN_TIME, Stage};
+use crate::service::stage::{IN_TIME, Stage};
 
 fn status(fixture: &Fixture) -> Value {
     fixture.cofferdam(["status", "--json"]).json()
@@ -14,6 +15,7 @@ fn said(output: &[u8]) -> String {
     String::from_utf8_lossy(output).into_owned()
 }
 
+#[once]
 #[test]
 fn a_service_in_the_background_is_started_told_about_and_stopped() {
     let stage = Stage::new();
@@ -55,6 +57,7 @@ fn a_service_in_the_background_is_started_told_about_and_stopped() {
     assert_eq!(status(fixture)["state"], "stopped");
 }
 
+#[once]
 #[test]
 fn a_service_that_does_not_come_up_says_why() {
     let fixture = Fixture::new();
@@ -67,6 +70,7 @@ fn a_service_that_does_not_come_up_says_why() {
     assert!(started.stderr.contains("the service did not come up"), "{}", started.stderr);
 }
 
+#[once]
 #[test]
 fn one_name_is_one_node() {
     let fixture = Fixture::new();
@@ -86,6 +90,7 @@ fn one_name_is_one_node() {
     service.stop();
 }
 
+#[once]
 #[test]
 fn flags_that_make_no_sense_say_what_to_type() {
     let fixture = Fixture::new();

@@ -4,9 +4,11 @@ use cofferdam_core::RunState;
 use cofferdam_e2e::Service;
 use cofferdam_e2e::processes::{wait_until, with_role};
 use cofferdam_store::NodeHealth;
+use cofferdam_test_marks::once;
 
-use crate::stage::{IN_TIME, Stage};
+use crate::service::stage::{IN_TIME, Stage};
 
+#[once]
 #[test]
 fn a_service_that_is_to_stop_takes_nothing_more_and_waits_for_what_it_has() {
     let stage = Stage::new();
@@ -24,6 +26,7 @@ fn a_service_that_is_to_stop_takes_nothing_more_and_waits_for_what_it_has() {
     stage.queue.cancel(&later);
 }
 
+#[once]
 #[test]
 fn what_takes_too_long_is_left_to_the_next_start() {
     let stage = Stage::new();
@@ -39,6 +42,7 @@ fn what_takes_too_long_is_left_to_the_next_start() {
     service.stop();
 }
 
+#[once]
 #[test]
 fn a_second_signal_does_not_wait() {
     let stage = Stage::new();

@@ -3,9 +3,11 @@
 use cofferdam_core::RunState;
 use cofferdam_e2e::Service;
 use cofferdam_e2e::processes::{kill_9, wait_until, with_role};
+use cofferdam_test_marks::once;
 
-use crate::stage::{IN_TIME, Stage};
+use crate::service::stage::{IN_TIME, Stage};
 
+#[once]
 #[test]
 fn a_dispatcher_that_is_killed_is_started_again_and_goes_on_with_its_run() {
     let stage = Stage::new();
@@ -27,6 +29,7 @@ fn a_dispatcher_that_is_killed_is_started_again_and_goes_on_with_its_run() {
     service.stop();
 }
 
+#[once]
 #[test]
 fn children_end_with_a_supervisor_that_is_killed_and_the_next_one_goes_on() {
     let stage = Stage::new();

@@ -8,7 +8,7 @@ use cofferdam_e2e::{DetachedNode, node_id};
 use cofferdam_runner::{Home, now_ms};
 use cofferdam_store::Owner;
 
-use crate::stage::{IN_TIME, Stage};
+use crate::service::stage::{IN_TIME, Stage};
 
 #[test]
 fn a_sandbox_ends_when_a_node_of_another_machine_has_taken_its_run() {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use cofferdam_e2e::{Finished, Fixture, Outside};
 use cofferdam_local_servers::GitHost;
+use cofferdam_test_marks::once;
 
 const TOKEN: &str = "a-token-that-stays-outside";
 /// `x-access-token:a-token-that-stays-outside`.
@@ -94,6 +95,7 @@ async fn the_runs_own_repository_is_cloned_with_a_token_that_is_nowhere_inside()
     assert_eq!(allowed["data"]["kind"], "git");
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_repository_of_the_same_host_is_refused() {
     let forge = Forge::open().await;
@@ -111,6 +113,7 @@ async fn another_repository_of_the_same_host_is_refused() {
     assert!(run.stderr.contains(&format!("--allow {host}")), "{}", run.stderr);
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_git_host_at_a_private_address_is_refused_with_the_address_to_allow() {
     let forge = Forge::open().await;
@@ -122,6 +125,7 @@ async fn a_git_host_at_a_private_address_is_refused_with_the_address_to_allow() 
     assert!(said.contains("remote: cofferdam: git.test:") && said.contains(&words), "{said}");
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_pushed_unless_it_was_asked_for() {
     let forge = Forge::open().await;
@@ -133,6 +137,7 @@ async fn nothing_is_pushed_unless_it_was_asked_for() {
     assert_eq!(forge.branches(), before);
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_branch_that_was_asked_for_is_pushed_and_no_other() {
     let forge = Forge::open().await;
@@ -159,6 +164,7 @@ async fn the_branch_that_was_asked_for_is_pushed_and_no_other() {
     assert_token_is_not_below(&forge.fixture.state());
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_private_address_is_fetched_with_the_token_and_served_inside() {
     let forge = Forge::open().await;
@@ -177,6 +183,7 @@ async fn a_private_address_is_fetched_with_the_token_and_served_inside() {
     assert_eq!(again.outcome(), "succeeded", "{}", again.stderr);
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_private_address_without_a_token_says_what_to_set() {
     let mut forge = Forge::open().await;

@@ -1,6 +1,7 @@
 //! Package managers as people use them: https, a name, and nothing set but the registry.
 
 use cofferdam_e2e::{Finished, Fixture, Outside, Registry, installed};
+use cofferdam_test_marks::once;
 use serde_json::Value;
 
 /// A fixture, a registry outside, and a script that installs the package and lets it speak.
@@ -78,6 +79,7 @@ async fn npm_installs_from_an_allowed_registry_alone() {
     assert!(said.contains("is not on this run's allow-list; add --allow"), "{said}");
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pip_installs_from_an_allowed_index_alone() {
     if !installed("pip3") {
@@ -93,6 +95,7 @@ async fn pip_installs_from_an_allowed_index_alone() {
     assert!(said.contains("is not on this run's allow-list; add --allow"), "{said}");
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cargo_builds_with_a_crate_of_an_allowed_registry_alone() {
     if !installed("cargo") {
@@ -114,6 +117,7 @@ async fn cargo_builds_with_a_crate_of_an_allowed_registry_alone() {
     ));
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_leads_to_this_machine_is_refused_with_the_address_to_allow() {
     if !installed("npm") {

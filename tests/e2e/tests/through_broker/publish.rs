@@ -6,9 +6,10 @@ use std::time::Duration;
 use cofferdam_core::{LocalUrls, Network, Publish, RepoUrl, RunState, Source};
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{DetachedNode, Finished, Marks, Queue, Record, node_id};
+use cofferdam_test_marks::once;
 use serde_json::Value;
 
-use crate::git::Forge;
+use crate::through_broker::git::Forge;
 
 /// Writes files of every kind that a commit could go wrong with.
 const CHANGES: &str = "mkdir -p made && printf 'one\\r\\ntwo' > made/new.txt && chmod +x made/new.txt && \
@@ -86,6 +87,7 @@ async fn the_changes_arrive_as_one_commit_of_ours_on_the_commit_that_the_run_beg
     assert_eq!(kept["pushed"], true);
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_branch_that_is_there_is_what_the_run_begins_with() {
     let forge = Forge::open().await;
@@ -98,6 +100,7 @@ async fn a_branch_that_is_there_is_what_the_run_begins_with() {
     assert!(said.contains(&format!("Cofferdam-Run: {}", second.run_id())), "{said}");
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_branch_that_went_on_is_not_forced() {
     let forge = Forge::open().await;
@@ -109,6 +112,7 @@ async fn a_branch_that_went_on_is_not_forced() {
     assert_eq!(forge.at_host(&["rev-parse", "work"]), work);
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_agent_cannot_push_because_its_changes_will_be() {
     let forge = Forge::open().await;
@@ -143,6 +147,7 @@ async fn what_the_agent_left_for_git_to_run_is_not_run() {
     assert_eq!(names, ".gitattributes\nevil.sh\nplain.txt");
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_pushed_where_nothing_was_changed_or_a_secret_was_written() {
     let mut forge = Forge::open().await;
@@ -158,6 +163,7 @@ async fn nothing_is_pushed_where_nothing_was_changed_or_a_secret_was_written() {
     assert_eq!(forge.branches(), before);
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repository_at_a_private_address_that_is_not_listed_is_not_pushed_to() {
     let forge = Forge::open().await;
@@ -168,6 +174,7 @@ async fn a_repository_at_a_private_address_that_is_not_listed_is_not_pushed_to()
     assert_failed_to_publish(&forge, &run, "not a public address");
 }
 
+#[once]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_after_the_push_the_next_start_finds_the_same_commit_there() {
     let forge = Forge::open().await;
@@ -223,6 +230,7 @@ fn a_detached_run_is_published_by_the_broker_beside_its_node_also_after_a_crash(
     node.stop();
 }
 
+#[once]
 #[test]
 fn a_branch_needs_an_address_and_a_name() {
     let fixture = cofferdam_e2e::Fixture::new();

@@ -13,11 +13,12 @@ mod verdict;
 use std::time::{Duration, Instant};
 
 use cofferdam_e2e::Database;
+use cofferdam_test_marks::once;
 
-use crate::cast::Cast;
-use crate::disturb::Disturber;
-use crate::random::Random;
-use crate::sent::Sender;
+use crate::chaos::cast::Cast;
+use crate::chaos::disturb::Disturber;
+use crate::chaos::random::Random;
+use crate::chaos::sent::Sender;
 
 /// How long a test of the suite is. `./dev chaos` is longer.
 const SECONDS: u64 = 15;
@@ -64,11 +65,13 @@ fn disturbed(mut cast: Cast, database: Option<&Database>) {
     cast.end();
 }
 
+#[once]
 #[test]
 fn on_sqlite_every_accepted_run_has_one_true_end() {
     disturbed(Cast::of_one_folder(), None);
 }
 
+#[once]
 #[test]
 fn on_postgres_every_accepted_run_has_one_true_end() {
     if let Some(database) = Database::create() {

@@ -1,0 +1,5 @@
+//! The built binary from outside, without a sandbox; and who knows whom.
+
+mod cli;
+mod edges;
+mod settings;
