@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cofferdam_api::{CreateRunRequest, ErrorCode};
 use cofferdam_core::RunId;
-use cofferdam_e2e::processes::wait_until;
+use cofferdam_e2e::processes::{brokers_of, wait_until};
 use cofferdam_e2e::{Fixture, Service, leftovers};
 use cofferdam_test_marks::once;
 
@@ -91,6 +91,8 @@ fn a_full_disk_refuses_new_work_and_loses_nothing_that_was_accepted() {
         assert!(record.outcome.is_some() && record.finished_at_ms.is_some(), "{record:?}");
     }
     service.stop();
+    // A broker finishes what it has after its supervisor, which does not wait for it.
+    wait_until(IN_TIME, "the broker ends by itself", || brokers_of(disk.path()).is_empty());
     let mut left = leftovers(disk.path());
     left.retain(|found| !found.contains(" - tmpfs "));
     assert_eq!(left, Vec::<String>::new());
