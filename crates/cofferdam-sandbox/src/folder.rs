@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::SandboxId;
@@ -86,6 +87,28 @@ impl Folder {
         Self { id: self.id.clone(), path }
     }
 
+    /// Gives the folder a ticket: whoever is started for it shows it, and is known from whoever was started for an earlier
+    /// folder at the same path.
+    pub(crate) fn issue_ticket(&self) -> io::Result<String> {
+        let mut random = [0; 16];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+        let ticket = format!("{:032x}", u128::from_ne_bytes(random));
+        self.write(Record::Ticket, &ticket)?;
+        Ok(ticket)
+    }
+
+    /// Holds the folder, if this is its ticket. What is written to what is held stays in this folder, whatever becomes of
+    /// its path.
+    pub(crate) fn hold(&self, ticket: &str) -> io::Result<Held> {
+        let folder = fs::File::open(&self.path)?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+        let held = Held { folder: Self { id: self.id.clone(), path }, open: folder };
+        match held.folder.read::<String>(Record::Ticket)?.as_deref() == Some(ticket) {
+            true => Ok(held),
+            false => Err(io::Error::new(io::ErrorKind::NotFound, "the folder is another sandbox's by now")),
+        }
+    }
+
     pub(crate) fn id(&self) -> &SandboxId {
         &self.id
     }
@@ -135,9 +158,26 @@ impl Folder {
     }
 }
 
+/// A folder that is held open.
+pub(crate) struct Held {
+    /// The folder, by what holds it.
+    pub(crate) folder: Folder,
+    open: fs::File,
+}
+
+impl Held {
+    /// Whether the folder is still at this path.
+    pub(crate) fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let own = self.open.metadata()?;
+        Ok(fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())))
+    }
+}
+
 /// What is recorded in the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Record {
+    /// What the shim that was started for it has to show.
+    Ticket,
     /// What the shim was told to do.
     Shim,
     /// What the launcher was told to build.
@@ -165,6 +205,7 @@ pub(crate) enum Record {
 impl Record {
     fn file(self) -> &'static str {
         match self {
+            Self::Ticket => "ticket.json",
             Self::Shim => "shim.json",
             Self::Plan => "plan.json",
             Self::Container => "container.json",

@@ -56,8 +56,9 @@ pub(crate) async fn start_shim(
 ) -> Result<Option<std::process::ChildStdin>, CreateError> {
     let id = folder.id();
     let (program, arguments) = command.split_first().expect("the shim has a command");
+    let ticket = folder.issue_ticket().map_err(|error| failed(id, "write the shim's ticket", &error))?;
     let mut shim = std::process::Command::new(program);
-    shim.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+    shim.args(arguments).arg(ticket).stdout(Stdio::null()).stderr(Stdio::piped());
     shim.stdin(if attachment == Attachment::Attached { Stdio::piped() } else { Stdio::null() });
     let mut child = shim.spawn().map_err(|error| failed(id, "start the shim", &error))?;
     let owner = child.stdin.take();

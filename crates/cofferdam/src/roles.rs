@@ -33,9 +33,12 @@ fn arguments() -> impl Iterator<Item = OsString> {
 }
 
 fn shim() -> ExitCode {
-    match arguments().next() {
-        Some(folder) => cofferdam_sandbox::shim_main(folder.as_ref()),
-        None => misused("shim FOLDER"),
+    let mut arguments = arguments();
+    match (arguments.next(), arguments.next()) {
+        (Some(folder), Some(ticket)) => {
+            cofferdam_sandbox::shim_main(folder.as_ref(), &ticket.to_string_lossy())
+        }
+        _ => misused("shim FOLDER TICKET"),
     }
 }
 

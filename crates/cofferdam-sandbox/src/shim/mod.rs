@@ -118,8 +118,8 @@ impl ProcessRecord {
 
 /// The role: runs the sandbox whose folder is named, and records its end.
 #[must_use]
-pub fn shim_main(folder: &Path) -> ExitCode {
-    match Shim::start(folder) {
+pub fn shim_main(folder: &Path, ticket: &str) -> ExitCode {
+    match Shim::start(folder, ticket) {
         Ok(shim) => match shim.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
@@ -152,8 +152,11 @@ struct Shim {
 }
 
 impl Shim {
-    fn start(folder: &Path) -> io::Result<Self> {
+    fn start(folder: &Path, ticket: &str) -> io::Result<Self> {
         let folder = Folder::at(folder)?;
+        // Whoever started us may have died before we came this far, and another node may have made the sandbox anew, at the
+        // same path: two shims in one folder would start two agents.
+        let held = folder.hold(ticket)?;
         let plan: ShimPlan = folder.read(Record::Shim)?.ok_or(io::ErrorKind::NotFound)?;
         // A terminal's signals are for the process in front of it, and it passes them on.
         let _ = rustix::process::setsid();
@@ -167,7 +170,11 @@ impl Shim {
             // What a runtime leaves in the background serves all of its containers, and may never end.
             Inner::Runtime { .. } => {}
         }
-        folder.write(Record::Process, &ProcessRecord::own()?)?;
+        held.folder.write(Record::Process, &ProcessRecord::own()?)?;
+        // From here on whoever takes the folder away finds us in it. Who took it before may not have.
+        if !held.is_at(folder.path())? {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the folder was taken away"));
+        }
         let input = socket::listen(folder.path(), INPUT_SOCKET)?;
         let kill = socket::listen(folder.path(), KILL_SOCKET)?;
         if let Some(cgroup) = &plan.cgroup {
