@@ -1,75 +1,9 @@
-//! What holds for the whole repository: who may depend on whom, what the tests are, and what the binary is made of.
+//! What holds for the whole repository: what the tests are, and what the binary is made of.
 
 use std::path::Path;
-use std::process::Command;
 
 use cofferdam_e2e::binary;
 use cofferdam_test_marks::once;
-use serde_json::Value;
-
-/// DESIGN section 3, besides `core ← everything` and `all ← cofferdam`.
-const EDGES: &[(&str, &[&str])] = &[
-    ("cofferdam-core", &[]),
-    ("cofferdam-api", &[]),
-    ("cofferdam-store", &[]),
-    ("cofferdam-walls", &[]),
-    ("cofferdam-agent", &[]),
-    ("cofferdam-broker", &[]),
-    ("cofferdam-direct", &[]),
-    ("cofferdam-sandbox", &["cofferdam-walls"]),
-    ("cofferdam-worker", &["cofferdam-agent", "cofferdam-walls"]),
-    (
-        "cofferdam-runner",
-        &["cofferdam-store", "cofferdam-sandbox", "cofferdam-agent", "cofferdam-broker", "cofferdam-direct"],
-    ),
-    ("cofferdam-server", &["cofferdam-api", "cofferdam-store"]),
-];
-
-#[once]
-#[test]
-fn crates_depend_on_each_other_only_as_the_design_lists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut cargo = Command::new("cargo");
-    cargo.args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--manifest-path"]);
-    let Ok(output) = cargo.arg(root.join("Cargo.toml")).output() else {
-        eprintln!("skipped: there is no cargo here");
-        return;
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
-    let packages = metadata["packages"].as_array().expect("a list of packages");
-    let mut seen = 0;
-    for package in packages {
-        let name = package["name"].as_str().unwrap_or_default();
-        if !package["manifest_path"].as_str().is_some_and(|path| path.contains("/crates/")) {
-            continue;
-        }
-        seen += 1;
-        for needed in own_dependencies(package) {
-            assert!(
-                is_listed(name, &needed),
-                "{name} depends on {needed}, which DESIGN section 3 does not list"
-            );
-        }
-    }
-    assert!(seen >= 8, "only {seen} crates were found");
-}
-
-/// Our own crates that a package is built from; what only its tests use is not in the binary.
-fn own_dependencies(package: &Value) -> Vec<String> {
-    let all = package["dependencies"].as_array().expect("a list of dependencies").iter();
-    all.filter(|dependency| dependency["kind"] != "dev")
-        .filter_map(|dependency| dependency["name"].as_str().map(str::to_owned))
-        .filter(|name| name.starts_with("cofferdam"))
-        .collect()
-}
-
-fn is_listed(name: &str, needed: &str) -> bool {
-    let listed = EDGES.iter().find(|(from, _)| *from == name);
-    name == "cofferdam"
-        || (needed == "cofferdam-core" && listed.is_some())
-        || listed.is_some_and(|(_, allowed)| allowed.contains(&needed))
-}
 
 /// A file that is no module of its program is compiled by nobody, and its tests run nowhere.
 #[once]
