@@ -41,7 +41,7 @@ mod settings;
 mod value;
 mod walls;
 
-pub use access::{Scope, Scopes};
+pub use access::{Action, Actor, OwnRole, OwnerName, Scope, Scopes};
 pub use admission::{
     Asked, Choice, MODEL_KEYS, Spoken, Wishes, allow_rules, choose, passed_on, policy_of, retry_of,
     system_prompt_of,

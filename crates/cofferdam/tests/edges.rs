@@ -6,9 +6,10 @@ use std::process::Command;
 use serde_json::Value;
 
 /// What each crate may know, besides the binary, which names them all.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("core", &[]),
     ("api", &["core"]),
+    ("mandate", &["core"]),
     ("store", &["core"]),
     ("walls", &["core"]),
     ("agent", &["core"]),

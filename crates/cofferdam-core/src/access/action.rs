@@ -1,0 +1,110 @@
+//! Everything that somebody can do. One name each, in the audit, in `docs/reference/access.md` and in refusals.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::value::ValueError;
+
+macro_rules! actions {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
+        /// One thing that somebody can do.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Action {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Action {
+            /// Every action.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// Its name.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// What it does, in a sentence for people.
+            #[must_use]
+            pub fn summary(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+actions! {
+    /// Create a run, or have it judged without starting it.
+    CreateRun = "run.create",
+    /// Run a request again, as a new run: retry and replay.
+    RetryRun = "run.retry",
+    /// Ask for a run's end.
+    CancelRun = "run.cancel",
+    /// Send a message into a live run.
+    SendMessage = "run.message",
+    /// Add a host to what a live run may reach.
+    AllowHost = "run.allow",
+    /// Remove a run that has ended, with what it left.
+    RemoveRun = "run.remove",
+    /// List runs.
+    ListRuns = "run.list",
+    /// Read a run: its state, events, diff, logs, artifacts, seal and messages.
+    ReadRun = "run.read",
+    /// List and read dead letters.
+    ReadDeadLetters = "dead_letter.read",
+    /// Forget a dead letter, and not its run.
+    RemoveDeadLetter = "dead_letter.remove",
+    /// Register a repository as a project.
+    CreateProject = "project.create",
+    /// List and read projects.
+    ReadProjects = "project.read",
+    /// Forget a project, and not its runs.
+    RemoveProject = "project.remove",
+    /// Make an API key.
+    CreateKey = "key.create",
+    /// List API keys, without the keys themselves.
+    ListKeys = "key.list",
+    /// Revoke an API key.
+    RevokeKey = "key.revoke",
+    /// List the agents that can be named.
+    ListAgents = "agent.list",
+    /// List the nodes that execute runs.
+    ListNodes = "node.list",
+    /// Read numbers for monitoring, as totals.
+    ReadMetrics = "metrics.read",
+    /// Read who changed what.
+    ReadAudit = "audit.read",
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Action {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let found = Self::ALL.iter().copied().find(|action| action.as_str() == text);
+        found.ok_or_else(|| ValueError::new(text, "is not an action", "see docs/reference/access.md"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_action_has_a_name_of_its_own_and_a_summary() {
+        let names: std::collections::BTreeSet<_> = Action::ALL.iter().map(|action| action.as_str()).collect();
+        assert_eq!(names.len(), Action::ALL.len());
+        for action in Action::ALL {
+            assert_eq!(action.as_str().parse(), Ok(*action));
+            assert!(action.summary().ends_with('.'), "{action}");
+        }
+    }
+}
