@@ -41,7 +41,10 @@ mod settings;
 mod value;
 mod walls;
 
-pub use access::{Action, Actor, OwnRole, OwnerName, Scope, Scopes};
+pub use access::{
+    Action, Actor, Beyond, ChosenPolicy, Lists, OwnRole, OwnerName, Refusal, Scope, Scopes, Sees, Subject,
+    Visibility, may, may_at_all, reference as access_reference,
+};
 pub use admission::{
     Asked, Choice, MODEL_KEYS, Spoken, Wishes, allow_rules, choose, passed_on, policy_of, retry_of,
     system_prompt_of,
@@ -94,14 +97,14 @@ pub use seal::{
 };
 pub use settings::{
     AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings,
-    ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl, Capacity, ContainerNetwork, Count, Cpus,
-    DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings, EngineAddress, ExecutionTimeMs,
-    FilePattern, KeyPath, Layer, LimitOverrides, LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency,
-    MemorySize, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit, PolicyName, PolicySettings,
-    PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern, RetentionDays, RetentionSettings,
-    Role, RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, ServiceSettings, Settings,
-    SettingsError, Size, StoreConnections, StorePooler, StoreSettings, StoreUrl, TimeoutSeconds,
-    VariableName, WebOrigin, add_agent, read_layer, reference as settings_reference,
+    ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl, BranchPattern, Capacity,
+    ContainerNetwork, Count, Cpus, DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings,
+    EngineAddress, ExecutionTimeMs, FilePattern, KeyPath, Layer, LimitOverrides, LimitSettings, MaskSettings,
+    MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit,
+    PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern,
+    RetentionDays, RetentionSettings, Role, RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings,
+    ServiceSettings, Settings, SettingsError, Size, StoreConnections, StorePooler, StoreSettings, StoreUrl,
+    TimeoutSeconds, VariableName, WebOrigin, add_agent, read_layer, reference as settings_reference,
     schema as settings_schema, set_mode, tighten,
 };
 pub use value::ValueError;

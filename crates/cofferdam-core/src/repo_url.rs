@@ -1,8 +1,9 @@
 //! Addresses that a repository may be fetched from.
 
+use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +131,30 @@ impl RepoUrl {
         Self(url)
     }
 
+    /// The folder that [`Self::of_folder`] wrote this address of; `None` for every other address, also for a `file://` one that
+    /// is written in another way and could be read in two.
+    #[must_use]
+    pub fn folder(&self) -> Option<PathBuf> {
+        let mut rest = self.0.strip_prefix("file://")?.as_bytes();
+        let mut path = Vec::with_capacity(rest.len());
+        loop {
+            rest = match rest {
+                [] => break,
+                [b'%', high, low, rest @ ..] => {
+                    let digits = [*high, *low];
+                    path.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+                    rest
+                }
+                [byte, rest @ ..] => {
+                    path.push(*byte);
+                    rest
+                }
+            };
+        }
+        let path = PathBuf::from(OsString::from_vec(path));
+        (Self::of_folder(&path) == *self).then_some(path)
+    }
+
     /// The host that it is fetched from; `None` for one on this machine.
     #[must_use]
     pub fn host(&self) -> Option<Host> {
@@ -223,6 +248,24 @@ mod tests {
         assert!(RepoUrl::parse(text, LocalUrls::Allow).is_ok());
         assert_eq!(RepoUrl::parse(text, LocalUrls::Refuse), Err(RepoUrlError::Local(text.to_owned())));
         assert!(RepoUrl::parse("file://other/srv/x", LocalUrls::Allow).is_err());
+    }
+
+    #[test]
+    fn the_address_of_a_folder_leads_back_to_it_and_no_other_address_does() {
+        for path in ["/srv/a", "/srv/a b/%41/ü", "/"] {
+            assert_eq!(RepoUrl::of_folder(Path::new(path)).folder().as_deref(), Some(Path::new(path)));
+        }
+        for text in [
+            "https://host/a",
+            "git@host:a",
+            "FILE:///srv/a",
+            "file:///srv/%61",
+            "file:///a?b",
+            "file:///%",
+            "file:///%+1",
+        ] {
+            assert_eq!(RepoUrl::parse(text, LocalUrls::Allow).unwrap().folder(), None, "{text}");
+        }
     }
 
     #[test]

@@ -8,15 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::ValueError;
 
-/// One thing that a key opens. The scopes are apart: `system` alone reads nothing.
+/// One thing that a key opens. `system` implies the others, and `run` implies reading one's own runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// See runs, events, diffs, projects.
+    /// See runs, events, diffs: those of every owner, or its own owner's alone, as `service.visibility` says.
     Read,
-    /// Make, steer, cancel and retry runs, within what the operator allows.
+    /// Make runs, and read, steer, cancel and retry those of its own owner, within what the operator allows.
     Run,
-    /// Everything that reaches beyond a sealed sandbox: `host`, `open`, environment, mounts, paths; and keys.
+    /// Everything: what reaches beyond a sealed sandbox (`host`, `open`, environment, mounts, paths), runs of every owner,
+    /// and keys.
     System,
 }
 

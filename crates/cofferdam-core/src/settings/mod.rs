@@ -52,8 +52,8 @@ pub use self::runtime::{OciRuntime, RuntimeCommand};
 pub use self::sandbox::{AppleSettings, DockerSettings, MaskSettings, SandboxSettings};
 pub use self::schema::schema;
 pub use self::service::{
-    AllowedHost, AllowedMode, AllowedRoot, Capacity, DrainSeconds, ExecutionTimeMs, PublicUrl, RepoPattern,
-    ServiceSettings, WebOrigin,
+    AllowedHost, AllowedMode, AllowedRoot, BranchPattern, Capacity, DrainSeconds, ExecutionTimeMs, PublicUrl,
+    RepoPattern, ServiceSettings, WebOrigin,
 };
 pub use self::store::{RetentionDays, RetentionSettings, StoreConnections, StorePooler, StoreSettings};
 pub use self::store_url::StoreUrl;
@@ -101,7 +101,7 @@ pub struct Settings {
     pub store: StoreSettings,
     /// The files that runs leave.
     pub artifacts: ArtifactSettings,
-    /// How long is kept what runs leave.
+    /// How long is kept what runs leave, and the audit.
     pub retention: RetentionSettings,
     /// What models cost.
     pub prices: PriceSettings,

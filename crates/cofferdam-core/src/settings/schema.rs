@@ -9,9 +9,11 @@ use serde_json::Value;
 
 use super::{
     AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ArtifactEndpoint, ArtifactRegion,
-    ArtifactUrl, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, OciRuntime, PolicyName, Provider,
-    PublicUrl, RepoPattern, RuntimeCommand, Settings, Size, StorePooler, StoreUrl, VariableName, WebOrigin,
+    ArtifactUrl, BranchPattern, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, OciRuntime,
+    PolicyName, Provider, PublicUrl, RepoPattern, RuntimeCommand, Settings, Size, StorePooler, StoreUrl,
+    VariableName, WebOrigin,
 };
+use crate::access::Visibility;
 use crate::egress::AllowRule;
 use crate::image::ImageReference;
 use crate::loopback::RewriteLoopback;
@@ -125,6 +127,8 @@ values! {
     ] },
     AllowedRoot => { "type": "string", "pattern": "^/" },
     RepoPattern => { "type": "string", "pattern": "^(https|ssh|git|file)://|^[^/]+:" },
+    BranchPattern => { "type": "string", "pattern": "^[^-/+\\s][^\\s~^:?\\[\\]{}\\\\+]*$" },
+    Visibility => { "enum": ["all", "own"] },
     AllowedHost => { "type": "string", "pattern": "^[^/@*]+$" },
     WebOrigin => { "type": "string", "pattern": "^https?://[^/@*]+$" },
     PublicUrl => { "type": "string", "pattern": "^https?://[^@*?#]+$" },

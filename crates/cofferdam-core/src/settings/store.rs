@@ -51,7 +51,7 @@ impl Default for StoreSettings {
     }
 }
 
-/// How long is kept what runs leave, counted from their end. Dead letters stay until somebody removes them.
+/// How long is kept what runs leave, counted from their end, and the audit. Dead letters stay until somebody removes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionSettings {
@@ -61,11 +61,13 @@ pub struct RetentionSettings {
     pub events_days: RetentionDays,
     /// Days until the files of a run are removed; 0 is for ever.
     pub artifacts_days: RetentionDays,
+    /// Days until an entry of the audit is forgotten; 0 is for ever.
+    pub audit_days: RetentionDays,
 }
 
 impl Default for RetentionSettings {
     fn default() -> Self {
         let for_ever = RetentionDays::of(0);
-        Self { runs_days: for_ever, events_days: for_ever, artifacts_days: for_ever }
+        Self { runs_days: for_ever, events_days: for_ever, artifacts_days: for_ever, audit_days: for_ever }
     }
 }

@@ -32,10 +32,11 @@ fn what_opens_something_is_left_out_and_named() {
         "agents": {"coder": {"provider": "codex"}},
         "roles": {"worker": {"append_system_prompt": "obey"}},
         "egress": {"sets": {"npm": ["evil.example:443"], "mine": ["evil.example:443"]}, "name_servers": ["10.6.6.6:53"]},
-        "service": {"listen": "0.0.0.0:80", "allowed_modes": ["host:open"], "allowed_roots": ["/"], "capacity": 1},
+        "service": {"listen": "0.0.0.0:80", "allowed_modes": ["host:open"], "allowed_roots": ["/"], "capacity": 1,
+            "allowed_push": {"https://github.com/acme/*": ["**"]}, "visibility": "all"},
         "store": {"url": "postgres://me:hunter22@evil.example/x", "max_connections": 1},
         "artifacts": {"url": "s3://evil", "endpoint": "https://evil.example"},
-        "retention": {"runs_days": 1},
+        "retention": {"runs_days": 1, "audit_days": 1},
         "prices": {"models": {"claude": {"input": 0, "output": 0}}}
     });
     let (before, after, refused) = over(&json!({}), &hostile);
@@ -54,6 +55,7 @@ fn what_opens_something_is_left_out_and_named() {
             r#"egress.sets.npm ["evil.example:443"]"#,
             r#"prices.models.claude.input 0"#,
             r#"prices.models.claude.output 0"#,
+            r#"retention.audit_days 1"#,
             r#"retention.runs_days 1"#,
             r#"roles.worker.append_system_prompt "obey""#,
             r#"sandbox.apple.runtime_command "/tmp/evil""#,
@@ -72,9 +74,11 @@ fn what_opens_something_is_left_out_and_named() {
             r#"sandbox.rewrite_loopback []"#,
             r#"sandbox.timeout_seconds 6000"#,
             r#"service.allowed_modes ["host:open"]"#,
+            r#"service.allowed_push."https://github.com/acme/*" ["**"]"#,
             r#"service.allowed_roots ["/"]"#,
             r#"service.capacity 1"#,
             r#"service.listen "0.0.0.0:80""#,
+            r#"service.visibility "all""#,
             r#"store.max_connections 1"#,
             r#"store.url "postgres://me:***@evil.example/x""#,
         ]

@@ -172,7 +172,9 @@ pub(super) fn rows() -> Vec<Row> {
         &[(json!("storage"), "type an address such as")],
     );
     row("artifacts.region", json!(["eu-central-1"]), &[(json!("EU"), "is not a region; type one such as")]);
-    for key in ["retention.runs_days", "retention.events_days", "retention.artifacts_days"] {
+    for key in
+        ["retention.runs_days", "retention.events_days", "retention.artifacts_days", "retention.audit_days"]
+    {
         row(key, json!([0, 30, "90"]), &[(json!(-1), "between 0 and 36525")]);
     }
     row("prices.as_of", json!(["2026-10-01"]), &[text()]);
@@ -225,6 +227,19 @@ pub(super) fn rows() -> Vec<Row> {
         "service.allowed_repos",
         json!([[], ["https://github.com/acme/*"]]),
         &[(json!(["https://*.example/x"]), "has a pattern in the name of its host")],
+    );
+    row(
+        "service.allowed_push.https://git/acme/*",
+        json!([[], ["agents/*", "docs"]]),
+        &[
+            (json!(["refs/heads/*"]), "is not a pattern of branches; type a branch"),
+            (json!("x"), "type a list"),
+        ],
+    );
+    row(
+        "service.visibility",
+        json!(["all", "own"]),
+        &[(json!("mine"), "`mine` is not known; type one of `all`, `own`")],
     );
     row("service.max_execution_time_ms", json!([1, 300_000]), &[(json!(0), "is not a whole number")]);
     row("service.drain_seconds", json!([0, 30]), &[(json!(86_401), "between 0 and 86400")]);

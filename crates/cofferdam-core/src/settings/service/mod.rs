@@ -1,17 +1,24 @@
 //! How `cofferdam serve` and `cofferdam work` behave: the key `service`.
 
 mod allowed;
+mod allowed_push;
 mod web;
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::allowed::{AllowedMode, AllowedRoot, RepoPattern};
+pub use self::allowed_push::BranchPattern;
 pub use self::web::{AllowedHost, PublicUrl, WebOrigin};
 use super::{Count, MaxConcurrency};
+use crate::access::Visibility;
+use crate::egress::{Host, is_public};
 use crate::policy::{Mode, Network};
+use crate::publish::BranchName;
+use crate::repo_url::RepoUrl;
 
 /// Runs that one node has under way at the same time.
 pub type Capacity = Count<1, 10_000>;
@@ -51,6 +58,13 @@ pub struct ServiceSettings {
     /// that is not on this machine. `*` stands for a part of the path, `**` for any number of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_repos: Option<Vec<RepoPattern>>,
+    /// Branches that such a caller may have pushed, or let an agent push, by the address of the repository, such as
+    /// `{"https://github.com/acme/*": ["agents/*"]}`; without it none. `*` stands for a part of the name, `**` for any number
+    /// of them.
+    pub allowed_push: BTreeMap<RepoPattern, Vec<BranchPattern>>,
+    /// Whose runs a key with the scope `read` sees: those of every owner, or its own owner's. A key with `run` alone sees its
+    /// own owner's, one with `system` all.
+    pub visibility: Visibility,
     /// The longest time that a caller may ask for, and what a task may take where it asks for none, in milliseconds.
     pub max_execution_time_ms: ExecutionTimeMs,
     /// Seconds that a node which is told to stop waits for its runs. Those that are not done go on in their
@@ -63,6 +77,25 @@ impl ServiceSettings {
     #[must_use]
     pub fn allows_mode(&self, mode: Mode, network: Network) -> bool {
         self.allowed_modes.iter().any(|allowed| allowed.allows(mode, network))
+    }
+
+    /// Whether a caller without the scope `system` may name an address: one of the operator's list, or without a list whatever
+    /// is not on this machine or in its own network. A caller could otherwise make the node fetch what only the node can reach.
+    #[must_use]
+    pub fn allows_repo(&self, url: &RepoUrl) -> bool {
+        match (&self.allowed_repos, url.host()) {
+            (Some(patterns), _) => patterns.iter().any(|pattern| pattern.matches(url)),
+            (None, Some(Host::Address(address))) => is_public(address),
+            (None, Some(Host::Name(name))) => name != "localhost" && !name.ends_with(".localhost"),
+            (None, None) => false,
+        }
+    }
+
+    /// Whether a run of a caller without the scope `system` may push a branch to a repository.
+    #[must_use]
+    pub fn allows_push(&self, url: &RepoUrl, branch: &BranchName) -> bool {
+        let of_repository = self.allowed_push.iter().filter(|(repository, _)| repository.matches(url));
+        of_repository.flat_map(|(_, branches)| branches).any(|pattern| pattern.matches(branch))
     }
 }
 
@@ -79,6 +112,8 @@ impl Default for ServiceSettings {
             allowed_modes: AllowedMode::SEALED.to_vec(),
             allowed_roots: Vec::new(),
             allowed_repos: None,
+            allowed_push: BTreeMap::new(),
+            visibility: Visibility::All,
             max_execution_time_ms: ExecutionTimeMs::of(300_000),
             drain_seconds: DrainSeconds::of(30),
         }
@@ -88,6 +123,7 @@ impl Default for ServiceSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repo_url::LocalUrls;
 
     #[test]
     fn without_settings_callers_have_sealed_sandboxes_and_nothing_else() {
@@ -100,5 +136,53 @@ mod tests {
             assert!(!service.allows_mode(Mode::Host, network), "{network}");
         }
         assert!(service.listen.ip().is_loopback() && service.allowed_roots.is_empty());
+        assert_eq!(service.visibility, Visibility::All);
+    }
+
+    fn address(text: &str) -> RepoUrl {
+        RepoUrl::parse(text, LocalUrls::Allow).unwrap()
+    }
+
+    #[test]
+    fn without_a_list_every_address_is_allowed_that_is_not_in_our_own_network() {
+        let open = ServiceSettings::default();
+        let listed: ServiceSettings =
+            serde_json::from_str(r#"{"allowed_repos": ["https://10.0.0.1/git/*"]}"#).unwrap();
+        for url in ["https://github.com/acme/app", "git@host.example:a/b", "https://8.8.8.8/x"] {
+            assert!(open.allows_repo(&address(url)) && !listed.allows_repo(&address(url)), "{url}");
+        }
+        for url in [
+            "https://localhost/x",
+            "https://LOCALHOST./x",
+            "https://a.localhost/x",
+            "https://127.0.0.1:8443/x",
+            "ssh://git@[::1]/x",
+            "https://10.0.0.1/git/x",
+            "https://169.254.169.254/x",
+            "file:///srv/x",
+        ] {
+            assert!(!open.allows_repo(&address(url)), "{url}");
+        }
+        assert!(listed.allows_repo(&address("https://10.0.0.1/git/x")), "the operator says so");
+    }
+
+    #[test]
+    fn a_branch_is_pushed_where_the_operator_says_so() {
+        let url = address("https://github.com/acme/app.git");
+        let branch = |name: &str| name.parse::<BranchName>().unwrap();
+        assert!(!ServiceSettings::default().allows_push(&url, &branch("agents/fix")));
+        let service: ServiceSettings = serde_json::from_str(
+            r#"{"allowed_push": {"https://github.com/acme/*": ["agents/*", "docs"], "https://github.com/b/*": ["**"]}}"#,
+        )
+        .unwrap();
+        for name in ["agents/fix", "docs"] {
+            assert!(service.allows_push(&url, &branch(name)), "{name}");
+        }
+        for name in ["main", "agents", "agents/a/b", "docs/x"] {
+            assert!(!service.allows_push(&url, &branch(name)), "{name}");
+        }
+        assert!(service.allows_push(&address("https://github.com/b/x"), &branch("a/b/c")));
+        assert!(!service.allows_push(&address("https://github.com/c/x"), &branch("docs")));
+        assert!(!service.allows_push(&address("file:///github.com/b/x"), &branch("docs")));
     }
 }

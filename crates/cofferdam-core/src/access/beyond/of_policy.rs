@@ -1,0 +1,171 @@
+//! A policy, beside what the settings themselves would give.
+
+use crate::access::{Actor, Beyond};
+use crate::admission::{MODEL_KEYS, allow_rules};
+use crate::egress::{AllowRule, PRESETS};
+use crate::mask::Mask;
+use crate::policy::{ContainerPolicy, Limits, LimitsRule, Mode, Network, Policy};
+use crate::quantity::show_bytes;
+use crate::settings::{EgressSettings, PolicySettings, SandboxSettings, Settings};
+
+/// What is the same under every policy of the settings.
+pub(super) fn whatever_the_policy(actor: &Actor, policy: &Policy, settings: &Settings) -> Vec<Beyond> {
+    let mut beyond = Vec::new();
+    beyond.extend(mode_and_network(actor, policy, settings));
+    if let Some(mount) = policy.mounts.first() {
+        beyond
+            .push(Beyond::new("options.mounts", format!("`{}` is a path of the node", mount.path.display())));
+    }
+    if let Some(forward) = policy.egress.forwards.first() {
+        let problem = format!("port {} leads to `{}`", forward.port, forward.target);
+        beyond.push(Beyond::new("options.forward", problem));
+    }
+    if policy.egress.vendor_tools {
+        let problem = "the model's vendor would fetch and store on the agent's behalf".to_owned();
+        beyond.push(Beyond::new("options.vendor_tools", problem));
+    }
+    beyond.extend(container(policy, &settings.sandbox));
+    if policy.limits_rule == LimitsRule::BestEffort {
+        beyond.push(Beyond::new("limits", "they are best effort".to_owned()));
+    }
+    let most_ms = u64::from(settings.service.max_execution_time_ms.count());
+    if policy.timeout_ms > most_ms {
+        let problem = format!("{} ms is more than {most_ms} ms", policy.timeout_ms);
+        beyond.push(Beyond::new("options.timeout_ms", problem));
+    }
+    beyond
+}
+
+/// What a policy of the settings can give, or the settings without one.
+pub(super) fn under(chosen: Option<&PolicySettings>, policy: &Policy, settings: &Settings) -> Vec<Beyond> {
+    let sandbox = &settings.sandbox;
+    let mut beyond = Vec::new();
+    beyond.extend(env(chosen, policy, sandbox));
+    beyond.extend(mask(chosen, &policy.mask, sandbox));
+    let known = known_rules(chosen, &settings.egress);
+    if let Some(rule) = policy.egress.allow.iter().find(|rule| !known.contains(rule)) {
+        beyond.push(Beyond::new("options.allow", format!("`{rule}` is in no set of the settings")));
+    }
+    beyond.extend(limits(chosen, policy, sandbox));
+    beyond
+}
+
+fn mode_and_network(actor: &Actor, policy: &Policy, settings: &Settings) -> Option<Beyond> {
+    let (mode, network) = (policy.mode, policy.network);
+    // Whoever needs no key could be anybody on this machine, so that no list opens the machine to them.
+    if *actor == Actor::Loopback && !mode.is_sandboxed() {
+        return Some(Beyond::without_key("options.mode", format!("mode `{mode}` needs an API key")));
+    }
+    if *actor == Actor::Loopback && !network.is_closed() {
+        return Some(Beyond::without_key("options.network", format!("network `{network}` needs an API key")));
+    }
+    if settings.service.allows_mode(mode, network) {
+        return None;
+    }
+    Some(match settings.service.allows_mode(mode, Network::Sealed) {
+        true => {
+            Beyond::new("options.network", format!("network `{network}` is not allowed in mode `{mode}`"))
+        }
+        false => Beyond::new("options.mode", format!("mode `{mode}` is not allowed")),
+    })
+}
+
+fn container(policy: &Policy, sandbox: &SandboxSettings) -> Vec<Beyond> {
+    let SandboxSettings { docker, apple, rewrite_loopback, .. } = sandbox;
+    let given = match policy.mode {
+        Mode::Host | Mode::Native => return Vec::new(),
+        Mode::Docker => ContainerPolicy {
+            image: docker.image.clone(),
+            network: docker.network.clone(),
+            runtime: docker.runtime.clone(),
+            rewrite_loopback: rewrite_loopback.clone(),
+            ..ContainerPolicy::default()
+        },
+        Mode::Apple => ContainerPolicy {
+            image: apple.image.clone(),
+            network: apple.network.clone(),
+            runtime_command: apple.runtime_command.clone(),
+            rewrite_loopback: rewrite_loopback.clone(),
+            ..ContainerPolicy::default()
+        },
+    };
+    let mut beyond = Vec::new();
+    let asked = &policy.container;
+    if asked.image != given.image {
+        let problem = format!("`{}` is not the image of the settings", asked.image);
+        beyond.push(Beyond::new("options.image", problem));
+    }
+    let differing = [
+        (asked.network != given.network, "network"),
+        (asked.runtime != given.runtime, "runtime"),
+        (asked.runtime_command != given.runtime_command, "program"),
+        (asked.rewrite_loopback != given.rewrite_loopback, "list of rewritten addresses"),
+    ];
+    if let Some((_, what)) = differing.into_iter().find(|(differs, _)| *differs) {
+        beyond.push(Beyond::new("container", format!("its {what} is not that of the settings")));
+    }
+    beyond
+}
+
+fn env(chosen: Option<&PolicySettings>, policy: &Policy, sandbox: &SandboxSettings) -> Option<Beyond> {
+    let listed = chosen.and_then(|chosen| chosen.env_allowlist.as_ref()).unwrap_or(&sandbox.env_allowlist);
+    // The settings pass keys of models on to an open network alone.
+    let is_passed_on = |name: &&String| {
+        listed.iter().any(|listed| listed.as_str() == *name)
+            && !(policy.network.is_closed() && MODEL_KEYS.contains(&name.as_str()))
+    };
+    let name = policy.env.iter().find(|name| !is_passed_on(name))?;
+    Some(Beyond::new("options.env", format!("`{name}` is not passed on by the settings")))
+}
+
+fn mask(chosen: Option<&PolicySettings>, asked: &Mask, sandbox: &SandboxSettings) -> Option<Beyond> {
+    let set = chosen.and_then(|chosen| chosen.mask.as_ref()).unwrap_or(&sandbox.mask);
+    let mut given = Mask::default();
+    given.hide.extend(set.hide.iter().map(ToString::to_string));
+    given.show.extend(set.show.iter().map(ToString::to_string));
+    if let Some(shown) = asked.show.iter().find(|shown| !given.show.contains(shown)) {
+        return Some(Beyond::new("options.unmask", format!("`{shown}` is not shown by the settings")));
+    }
+    let hidden = given.hide.iter().find(|hidden| !asked.hide.contains(hidden))?;
+    Some(Beyond::new("options.unmask", format!("`{hidden}` is hidden by the settings")))
+}
+
+/// Every rule that a name of the settings stands for, and those of the policy. A rule of the caller's own could name any host
+/// of the operator's network.
+fn known_rules(chosen: Option<&PolicySettings>, egress: &EgressSettings) -> Vec<AllowRule> {
+    let of_policy = chosen.and_then(|chosen| chosen.allow.as_ref()).into_iter().flatten();
+    let names = of_policy.map(|entry| entry.as_str());
+    let names =
+        names.chain(egress.sets.keys().map(String::as_str)).chain(PRESETS.iter().map(|(name, _)| *name));
+    names.filter_map(|name| allow_rules(name, egress).ok()).flatten().collect()
+}
+
+/// Less than the settings give may be taken, and not more.
+fn limits(chosen: Option<&PolicySettings>, policy: &Policy, sandbox: &SandboxSettings) -> Vec<Beyond> {
+    let mut given = sandbox.limits_in(policy.mode);
+    if let Some(chosen) = chosen {
+        chosen.limits.apply(&mut given);
+    }
+    let Limits { memory_bytes, cpus_milli, pids, open_files, output_bytes, workspace_bytes } = policy.limits;
+    let bytes = |field, asked: u64, given: u64| {
+        let problem = || format!("{} is more than {}", show_bytes(asked), show_bytes(given));
+        (asked > given).then(|| Beyond::new(field, problem()))
+    };
+    let count = |field, what: &str, asked: u64, given: u64| {
+        (asked > given).then(|| Beyond::new(field, format!("{asked} {what} are more than {given}")))
+    };
+    let cpus = |asked: u32, given: u32| {
+        let shown = |milli: u32| f64::from(milli) / 1000.0;
+        let problem = || format!("{} processors are more than {}", shown(asked), shown(given));
+        (asked > given).then(|| Beyond::new("options.cpus", problem()))
+    };
+    let all = [
+        bytes("options.memory", memory_bytes, given.memory_bytes),
+        cpus(cpus_milli, given.cpus_milli),
+        count("options.pids", "processes", u64::from(pids), u64::from(given.pids)),
+        bytes("options.disk", workspace_bytes, given.workspace_bytes),
+        count("limits", "open files", open_files, given.open_files),
+        bytes("limits", output_bytes, given.output_bytes),
+    ];
+    all.into_iter().flatten().collect()
+}
