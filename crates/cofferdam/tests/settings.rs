@@ -60,7 +60,9 @@ fn docs(name: &str) -> PathBuf {
 #[test]
 fn the_pages_made_from_the_code_are_current() {
     let place = Place::new();
-    for (command, page) in [("schema", "settings.schema.json"), ("reference", "settings.md")] {
+    for (command, page) in
+        [("schema", "settings.schema.json"), ("reference", "settings.md"), ("access", "reference/access.md")]
+    {
         let (code, printed, stderr) = place.says(&["settings", command]);
         assert_eq!(code, Some(0), "{stderr}");
         let written = std::fs::read_to_string(docs(page)).unwrap_or_default();

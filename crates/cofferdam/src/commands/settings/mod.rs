@@ -1,4 +1,4 @@
-//! `cofferdam settings …`: what can be set.
+//! `cofferdam settings …`: what can be set, and who may do what.
 
 use clap::Subcommand;
 
@@ -13,6 +13,8 @@ pub(crate) enum SettingsCommand {
     Schema,
     /// Print every key with its description, as Markdown
     Reference,
+    /// Print who may do what, as Markdown
+    Access,
 }
 
 /// What stands in front of the tables.
@@ -27,6 +29,7 @@ pub(crate) fn run(command: &SettingsCommand) -> Result<ExitCode, Failure> {
         SettingsCommand::Reference => {
             format!("{INTRODUCTION}{}\n{CONTAINERS}", cofferdam_core::settings_reference())
         }
+        SettingsCommand::Access => cofferdam_core::access_reference(),
     };
     terminal::write_stdout(text.as_bytes())?;
     Ok(ExitCode::Succeeded)
