@@ -9,6 +9,7 @@ mod artifact;
 mod audit;
 pub mod client;
 mod dead_letter;
+mod dry_run;
 mod error;
 mod event;
 mod execute;
@@ -16,10 +17,7 @@ mod health;
 mod message;
 mod node;
 mod project;
-mod read;
 mod run;
-mod run_request;
-pub mod schema;
 pub mod sse;
 
 pub use agent::{AgentList, AgentResponse};
@@ -27,6 +25,7 @@ pub use artifact::{ArtifactList, ArtifactResponse};
 pub use audit::{AuditList, AuditQuery, AuditResponse};
 pub use client::{Client, ClientError};
 pub use dead_letter::{DeadLetterList, DeadLetterResponse};
+pub use dry_run::{DryRunResponse, ExecuteAnswer};
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{EventResponse, EventsPage, EventsQuery, RunEnd};
 pub use execute::{ExecuteMetadata, ExecuteResponse, Usage};
@@ -35,7 +34,10 @@ pub use message::{MessageList, MessageResponse, MessageState, SendMessageRequest
 pub use node::{NodeList, NodeResponse};
 pub use project::{CreateProjectRequest, ProjectList, ProjectResponse};
 pub use run::{AttemptResponse, CancelResponse, MOST_RUNS, RunList, RunQuery, RunResponse, SealResponse};
-pub use run_request::{CreateRunRequest, MountRequest, RunOptions};
+
+/// What a caller asks for: the core's own description of a run, under the names that it has over the wire.
+pub use cofferdam_core::text_schema as schema;
+pub use cofferdam_core::{MountInput as MountRequest, RunInput as CreateRunRequest, RunOptions};
 pub use schema::{
     AgentNameText, KeyIdText, LaneText, NodeIdText, ProjectIdText, ProjectRefText, RequestIdText, RunIdText,
     SandboxIdText,

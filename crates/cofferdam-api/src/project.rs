@@ -21,7 +21,11 @@ pub struct CreateProjectRequest {
     #[schema(value_type = Option<ReferenceText>)]
     pub reference: Option<String>,
     /// How many of its runs may be under way at once.
-    #[serde(default, deserialize_with = "crate::read::whole", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "cofferdam_core::strict_json::whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schema(minimum = 1, maximum = 100_000)]
     pub max_concurrency: Option<u32>,
 }

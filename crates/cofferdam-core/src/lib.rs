@@ -8,7 +8,6 @@
 //! random bits are arguments. That is what makes every decision here testable by value.
 
 mod access;
-mod admission;
 mod causes;
 mod conclude;
 mod dead_letter;
@@ -36,18 +35,17 @@ mod relative_folder;
 mod repo_url;
 mod retry;
 mod run;
+mod run_input;
 mod seal;
 mod settings;
+pub mod strict_json;
+pub mod text_schema;
 mod value;
 mod walls;
 
 pub use access::{
     Action, Actor, Beyond, ChosenPolicy, Lists, OwnRole, OwnerName, Refusal, Scope, Scopes, Sees, Subject,
     Visibility, may, may_at_all, reference as access_reference,
-};
-pub use admission::{
-    Asked, Choice, MODEL_KEYS, Spoken, Wishes, allow_rules, choose, passed_on, policy_of, retry_of,
-    system_prompt_of,
 };
 pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
@@ -90,6 +88,11 @@ pub use retry::{Decision, RetryPolicy, decide};
 pub use run::{
     AgentSetup, Conversation, IllegalTransition, PromptSetup, RunRequest, RunState, SessionStart, Source,
     Transition, WorkspaceKind,
+};
+pub use run_input::{
+    Asked, Choice, Context, FoundSource, INPUT_FIELDS, InputError, InputErrorKind, InputSyntax, MODEL_KEYS,
+    MountInput, PathUse, Placing, RunInput, RunOptions, Surroundings, Validated, Variable, Workspace,
+    allow_rules, bounds, choose_agent, find_source, validate,
 };
 pub use seal::{
     Breach, CapabilitySets, CgroupFact, InsideApart, InsideLimits, InsideNetwork, InsideSeal, MountFact,

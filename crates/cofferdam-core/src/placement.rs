@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{PlaceId, ProjectId};
+use crate::run_input::bounds::MOST_PRIORITY;
 use crate::settings::{AgentName, Role};
 use crate::value::ValueError;
 
@@ -43,7 +44,7 @@ impl Placement {
 pub struct Priority(i8);
 
 impl Priority {
-    const MOST: i64 = 100;
+    const MOST: i64 = MOST_PRIORITY as i64;
 
     /// The number, from -100 to 100.
     #[must_use]

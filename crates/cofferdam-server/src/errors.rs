@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::{ErrorBody, ErrorCode};
-use cofferdam_core::{ValueError, with_causes};
+use cofferdam_core::{InputError, InputErrorKind, InputSyntax, ValueError, with_causes};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -51,11 +51,6 @@ impl ApiError {
             .with(json!({ "field": field, "hint": hint }))
     }
 
-    /// Values that are good each, and cannot hold together.
-    pub(crate) fn conflict(error: &ValueError) -> Self {
-        Self::new(ErrorCode::ConflictingOptions, error.problem.clone()).with(json!({ "hint": error.hint }))
-    }
-
     pub(crate) fn code(&self) -> ErrorCode {
         self.code
     }
@@ -83,6 +78,26 @@ impl IntoResponse for ApiError {
             .into_response();
         response.extensions_mut().insert(self);
         response
+    }
+}
+
+impl From<InputError> for ApiError {
+    fn from(error: InputError) -> Self {
+        let code = match error.kind {
+            InputErrorKind::Invalid => ErrorCode::InvalidRequest,
+            // Over HTTP there is a default agent, so that the latter does not happen.
+            InputErrorKind::Conflict | InputErrorKind::NoAgent => ErrorCode::ConflictingOptions,
+            InputErrorKind::AgentNotFound => ErrorCode::AgentNotFound,
+            InputErrorKind::PolicyNotFound => ErrorCode::PolicyNotFound,
+            InputErrorKind::RepoFormat => ErrorCode::InvalidRepoFormat,
+            InputErrorKind::PathNotFound => ErrorCode::PathNotFound,
+            InputErrorKind::NotAllowed => ErrorCode::NotAllowed,
+        };
+        let mut details = json!({ "field": error.field, "hint": error.hint });
+        if code == ErrorCode::NotAllowed {
+            details["scope"] = json!("system");
+        }
+        Self::new(code, error.shown(InputSyntax::Fields)).with(details)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use cofferdam_api::ErrorBody;
+use cofferdam_core::bounds::{BOUNDS, Bound, LONGEST_MOUNT};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
@@ -119,7 +120,6 @@ fn narrow(schemas: &mut Value) {
         "description": run["properties"]["command"]["description"],
         "type": "array",
         "minItems": 1,
-        "maxItems": 1000,
         "prefixItems": [{ "type": "string", "minLength": 1, "pattern": "^[^\\u0000]+$" }],
         "items": { "type": "string", "pattern": "^[^\\u0000]*$" },
     });
@@ -134,11 +134,43 @@ fn narrow(schemas: &mut Value) {
         } },
         { "if": { "required": ["commit_message"] }, "then": { "required": ["branch"] } },
     ]);
+    bound(schemas);
     let message = &mut schemas["SendMessageRequest"];
     message["anyOf"] = json!([
         { "properties": { "kind": { "const": "interrupt" } } },
         { "required": ["content"], "properties": { "content": { "pattern": "[^\\s\\u0000]" } } },
     ]);
+}
+
+/// The bounds of the core, which are those of the check. A field that refers to a type of its own has the bounds there.
+fn bound(schemas: &mut Value) {
+    for (field, bound) in BOUNDS {
+        let property = match field.strip_prefix("options.") {
+            Some(own) => &mut schemas["RunOptions"]["properties"][own],
+            None => &mut schemas["CreateRunRequest"]["properties"][field],
+        };
+        if property.get("$ref").is_some() {
+            continue;
+        }
+        match bound {
+            Bound::Number { least, most } => {
+                property["minimum"] = number(least);
+                property["maximum"] = number(most);
+            }
+            Bound::Items(most) => property["maxItems"] = json!(most),
+            Bound::Characters(most) => property["maxLength"] = json!(most),
+        }
+    }
+    schemas["MountRequest"]["properties"]["path"]["maxLength"] = json!(LONGEST_MOUNT);
+}
+
+/// A whole number is written as one.
+fn number(value: f64) -> Value {
+    #[expect(clippy::cast_possible_truncation, reason = "bounds are far below what a float holds exactly")]
+    match value.fract() == 0.0 {
+        true => json!(value as i64),
+        false => json!(value),
+    }
 }
 
 /// Adds what holds for every operation of its kind.

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use cofferdam_core::{ValueError, with_causes};
+use cofferdam_core::{InputError, InputSyntax, ValueError, with_causes};
 
 use crate::exit::ExitCode;
 use crate::sanitize;
@@ -76,6 +76,18 @@ impl UsageError {
 impl From<ValueError> for UsageError {
     fn from(error: ValueError) -> Self {
         Self::new(error.problem, error.hint)
+    }
+}
+
+impl From<UsageError> for ValueError {
+    fn from(error: UsageError) -> Self {
+        Self { problem: error.message, hint: error.hint }
+    }
+}
+
+impl From<InputError> for UsageError {
+    fn from(error: InputError) -> Self {
+        Self::new(error.shown(InputSyntax::Flags), error.hint)
     }
 }
 

@@ -3,52 +3,32 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{LocalUrls, RepoUrl, Source, ValueError, git_reference};
-
 use crate::caller::Caller;
 use crate::failure::UsageError;
 
-/// What the flags say about the workspace.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Wanted<'a> {
-    /// `--no-repo`.
-    Nothing,
-    /// `--repo`, or the repository around the current folder without it; and `--ref`.
-    Repository {
-        /// A path or an address.
-        repo: Option<&'a OsStr>,
-        /// A branch, tag or commit.
-        reference: Option<&'a str>,
-    },
-}
-
-/// The workspace's source, and the local repository that a diff could be applied to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What is meant; nothing by default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Chosen {
-    /// Where the workspace comes from.
-    pub(crate) source: Source,
-    /// The root of the work tree on this machine, if it is one.
+    /// As the input of a run has it: an address as it was typed, or the path of a root.
+    pub(crate) repo: Option<String>,
+    /// The root of the work tree on this machine, if it is one: a diff could be applied to it.
     pub(crate) local: Option<PathBuf>,
 }
 
-/// Decides what is meant.
-pub(crate) fn choose(wanted: Wanted<'_>, caller: &Caller) -> Result<Chosen, UsageError> {
-    let Wanted::Repository { repo, reference } = wanted else {
-        return Ok(Chosen { source: Source::Empty, local: None });
-    };
-    let named = |error: ValueError| UsageError::new(format!("--ref {}", error.problem), error.hint);
-    let reference = reference.map(git_reference).transpose().map_err(named)?;
-    if let Some(url) = repo.and_then(OsStr::to_str).filter(|text| is_address(text, caller)) {
-        let url = parse_address(url)?;
-        return Ok(Chosen { source: Source::Git { url, reference }, local: None });
+/// Decides what is meant by a path or an address; by nothing, the repository around the current folder. Whether an address is a good one is the core's to say.
+pub(crate) fn choose(repo: Option<&OsStr>, caller: &Caller) -> Result<Chosen, UsageError> {
+    if let Some(address) = repo.and_then(OsStr::to_str).filter(|text| is_address(text, caller)) {
+        return Ok(Chosen { repo: Some(address.to_owned()), local: None });
     }
     let start = repo.map_or_else(|| caller.current_folder.clone(), |path| caller.resolve(Path::new(path)));
     let root = find_repository(&start)?;
-    let source = match reference {
-        None => Source::Local { path: root.clone() },
-        Some(_) => Source::Git { url: RepoUrl::of_folder(&root), reference },
-    };
-    Ok(Chosen { source, local: Some(root) })
+    match root.to_str() {
+        Some(path) => Ok(Chosen { repo: Some(path.to_owned()), local: Some(root) }),
+        None => Err(UsageError::new(
+            format!("--repo: the path {} is not valid UTF-8", root.display()),
+            "rename the folder",
+        )),
+    }
 }
 
 /// The root of the repository that `start` is in.
@@ -85,18 +65,6 @@ fn is_address(text: &str, caller: &Caller) -> bool {
     scp_like && !caller.resolve(Path::new(text)).exists()
 }
 
-fn parse_address(text: &str) -> Result<RepoUrl, UsageError> {
-    RepoUrl::parse(text, LocalUrls::Allow).map_err(|error| {
-        let hint = match error {
-            cofferdam_core::RepoUrlError::Credentials { .. } => {
-                "leave the password out and let git's credential helper or an ssh key supply it"
-            }
-            _ => "type an address such as https://host/path or git@host:path, or the path of a folder",
-        };
-        UsageError::new(error.to_string(), hint)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,8 +73,8 @@ mod tests {
         Caller { env: Default::default(), current_folder: folder.to_path_buf() }
     }
 
-    fn repo(text: &str) -> Wanted<'_> {
-        Wanted::Repository { repo: Some(OsStr::new(text)), reference: None }
+    fn named(text: &str, caller: &Caller) -> Chosen {
+        choose(Some(OsStr::new(text)), caller).unwrap()
     }
 
     #[test]
@@ -115,9 +83,8 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("r/.git")).unwrap();
         std::fs::create_dir_all(root.join("r/deep/down")).unwrap();
-        let wanted = Wanted::Repository { repo: None, reference: None };
-        let chosen = choose(wanted, &caller_in(&root.join("r/deep/down"))).unwrap();
-        assert_eq!(chosen.source, Source::Local { path: root.join("r") });
+        let chosen = choose(None, &caller_in(&root.join("r/deep/down"))).unwrap();
+        assert_eq!(chosen.repo.as_deref(), root.join("r").to_str());
         assert_eq!(chosen.local, Some(root.join("r")));
     }
 
@@ -126,33 +93,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("a:b/.git")).unwrap();
         let caller = caller_in(folder.path());
-        for text in ["https://host/a", "git@host:a", "host:a", "file:///srv/a"] {
-            let chosen = choose(repo(text), &caller).unwrap();
-            assert!(matches!(chosen.source, Source::Git { .. }) && chosen.local.is_none(), "{text}");
+        for text in
+            ["https://host/a", "git@host:a", "host:a", "file:///srv/a", "ext::sh -c id", "--upload-pack=id"]
+        {
+            assert_eq!(named(text, &caller), Chosen { repo: Some(text.to_owned()), local: None });
         }
-        assert!(choose(repo("a:b"), &caller).unwrap().local.is_some());
-        assert!(choose(repo("./a:b"), &caller).unwrap().local.is_some());
-    }
-
-    #[test]
-    fn addresses_that_run_programs_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        for text in ["ext::sh -c id", "--upload-pack=id", "http://host/a", "https://me:pw@host/a"] {
-            let error = choose(repo(text), &caller_in(folder.path())).unwrap_err();
-            assert!(!error.to_string().contains("pw@"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_ref_of_a_local_repository_is_fetched_from_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap().join("a b%");
-        std::fs::create_dir_all(root.join(".git")).unwrap();
-        let wanted = Wanted::Repository { repo: Some(root.as_os_str()), reference: Some("main") };
-        let chosen = choose(wanted, &caller_in(Path::new("/"))).unwrap();
-        let Source::Git { url, reference } = chosen.source else { panic!("{chosen:?}") };
-        assert!(url.as_str().starts_with("file:///") && url.as_str().ends_with("/a%20b%25"), "{url}");
-        assert_eq!(reference.as_deref(), Some("main"));
-        assert_eq!(chosen.local, Some(root));
+        assert!(named("a:b", &caller).local.is_some());
+        assert!(named("./a:b", &caller).local.is_some());
     }
 }

@@ -1,15 +1,15 @@
 //! Runs: making, reading, steering and ending them.
 
-use cofferdam_core::RunId;
+use cofferdam_core::{RunId, RunInput};
 use http::{HeaderValue, Method};
 
 use super::{Client, ClientError, read};
 use crate::artifact::ArtifactList;
+use crate::dry_run::DryRunResponse;
 use crate::event::{EventsPage, EventsQuery};
 use crate::execute::ExecuteResponse;
 use crate::message::{MessageList, MessageResponse, SendMessageRequest};
 use crate::run::{CancelResponse, RunList, RunQuery, RunResponse, SealResponse};
-use crate::run_request::CreateRunRequest;
 
 const NO_BODY: Option<&()> = None;
 
@@ -20,7 +20,7 @@ impl Client {
     /// [`ClientError`].
     pub async fn create_run(
         &self,
-        request: &CreateRunRequest,
+        request: &RunInput,
         idempotency_key: Option<&str>,
     ) -> Result<RunResponse, ClientError> {
         let mut call = self.http.post(self.url("api/v1/runs")?).json(request).timeout(super::ANSWER);
@@ -31,11 +31,20 @@ impl Client {
         read(self.send(call).await?).await
     }
 
+    /// `POST /api/v1/runs` with `dry_run`: what would be run. Nothing is started.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the refusal that the run itself would get.
+    pub async fn dry_run(&self, request: &RunInput) -> Result<DryRunResponse, ClientError> {
+        let request = RunInput { dry_run: Some(true), ..request.clone() };
+        self.call(Method::POST, "api/v1/runs", Some(&request)).await
+    }
+
     /// `POST /execute`. Waits for the run's end, however long that takes.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn execute(&self, request: &CreateRunRequest) -> Result<ExecuteResponse, ClientError> {
+    pub async fn execute(&self, request: &RunInput) -> Result<ExecuteResponse, ClientError> {
         read(self.send(self.http.post(self.url("execute")?).json(request)).await?).await
     }
 

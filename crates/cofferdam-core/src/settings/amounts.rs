@@ -10,6 +10,7 @@ use crate::quantity::{
     LEAST_DISK_BYTES, LEAST_MEMORY_BYTES, LEAST_OUTPUT_BYTES, MOST_PIDS, parse_bytes, parse_count,
     parse_cpus_milli,
 };
+use crate::run_input::bounds::{MOST_ATTEMPTS, MOST_TIMEOUT_SECONDS};
 use crate::value::ValueError;
 
 /// A size in bytes, such as `2g`, and at least this many.
@@ -37,10 +38,10 @@ pub type OutputSize = Size<LEAST_OUTPUT_BYTES>;
 pub type PidsLimit = Count<1, MOST_PIDS>;
 /// Open files of one process: at least what any program needs to start.
 pub type OpenFiles = Count<16, 1_048_576>;
-/// Seconds of one attempt, up to a year.
-pub type TimeoutSeconds = Count<1, 31_622_400>;
+/// Seconds of one attempt, up to seven days.
+pub type TimeoutSeconds = Count<1, MOST_TIMEOUT_SECONDS>;
 /// Attempts of one run.
-pub type MaxAttempts = Count<1, 100>;
+pub type MaxAttempts = Count<1, MOST_ATTEMPTS>;
 /// Runs at the same time; 0 is no limit.
 pub type MaxConcurrency = Count<0, 10_000>;
 

@@ -58,9 +58,9 @@ pub(super) fn rows() -> Vec<Row> {
     );
     row(
         "sandbox.timeout_seconds",
-        json!([1, 600, "90", 31_622_400]),
+        json!([1, 600, "90", 604_800]),
         &[
-            (json!(0), "`0` is not a whole number between 1 and 31622400"),
+            (json!(0), "`0` is not a whole number between 1 and 604800"),
             (json!("10m"), "`10m` is not a whole"),
         ],
     );

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_api::{CreateRunRequest, ErrorCode, MountRequest};
-use cofferdam_core::{AllowRule, Choice, LimitsRule, Mount, MountAccess, Policy, Wishes, policy_of};
+use cofferdam_api::{CreateRunRequest, ErrorCode};
+use cofferdam_core::{AllowRule, Host, RepoUrl, Source, Validated, is_public};
 use serde_json::json;
 
 use crate::access::Caller;
@@ -24,15 +24,16 @@ pub(super) fn check(
     app: &App,
     caller: &Caller,
     body: &CreateRunRequest,
-    wishes: &Wishes,
-    choice: &Choice<'_>,
-    policy: &Policy,
-    is_agent: bool,
+    validated: &Validated,
 ) -> Result<(), ApiError> {
     if caller.may_exceed() {
         return Ok(());
     }
-    let service = &app.settings().settings.service;
+    // Whoever registered a project was allowed to, so that whoever runs on it is.
+    if body.project_id.is_none() {
+        check_source(app, caller, &validated.request.source)?;
+    }
+    let (service, policy) = (&app.settings().settings.service, &validated.request.policy);
     if !service.allows_mode(policy.mode, policy.network) {
         return Err(refuse(
             "options.mode",
@@ -47,7 +48,7 @@ pub(super) fn check(
         (!options.unmask.is_empty(), "options.unmask"),
         (!options.forward.is_empty(), "options.forward"),
         (options.image.is_some(), "options.image"),
-        (wishes.vendor_tools, "options.vendor_tools"),
+        (options.vendor_tools.unwrap_or_default(), "options.vendor_tools"),
     ];
     if let Some((_, field)) = chosen.into_iter().find(|(given, _)| *given) {
         return Err(refuse(field, "it is not allowed to this key", NEEDS_SYSTEM));
@@ -60,22 +61,12 @@ pub(super) fn check(
             "name a set such as `npm`, or use a key with the scope `system`",
         ));
     }
-    check_limits(app, wishes, choice, policy, is_agent)
+    check_limits(validated)
 }
 
 /// A caller may take less than the settings give, and not more.
-fn check_limits(
-    app: &App,
-    wishes: &Wishes,
-    choice: &Choice<'_>,
-    policy: &Policy,
-    is_agent: bool,
-) -> Result<(), ApiError> {
-    let without =
-        Wishes { memory_bytes: None, cpus_milli: None, pids: None, disk_bytes: None, ..wishes.clone() };
-    let set = policy_of(&without, choice, &app.settings().settings, is_agent, LimitsRule::Required);
-    let Ok(set) = set.map(|policy| policy.limits) else { return Ok(()) };
-    let asked = &policy.limits;
+fn check_limits(validated: &Validated) -> Result<(), ApiError> {
+    let (set, asked) = (&validated.settings_limits, &validated.request.policy.limits);
     let beyond = [
         (asked.memory_bytes > set.memory_bytes, "options.memory"),
         (asked.cpus_milli > set.cpus_milli, "options.cpus"),
@@ -88,41 +79,33 @@ fn check_limits(
     }
 }
 
-/// Paths that are to be visible inside, as they really are.
-pub(super) async fn mounts(
-    app: &App,
-    caller: &Caller,
-    asked: &[MountRequest],
-) -> Result<Vec<Mount>, ApiError> {
-    const FIELD: &str = "options.mounts";
-    if asked.is_empty() {
-        return Ok(Vec::new());
+/// Refuses an address that this caller may not have fetched. A path was judged before it was looked at.
+pub(super) fn check_source(app: &App, caller: &Caller, source: &Source) -> Result<(), ApiError> {
+    match source {
+        Source::Git { url, .. } if url.host().is_some() && !caller.may_exceed() => check_address(app, url),
+        Source::Git { .. } | Source::Local { .. } | Source::Empty => Ok(()),
     }
-    // Refused before anything is looked at: whether a path exists is nobody's business.
-    if !caller.may_exceed() {
-        return Err(refuse(FIELD, "paths of the node are not allowed to this key", NEEDS_SYSTEM));
-    }
-    let mut mounts = Vec::new();
-    for MountRequest { path, writable } in asked {
-        let hint = "name an absolute path of a folder that is needed, and nothing around it";
-        if !path.starts_with('/') || path.contains('\0') {
-            return Err(ApiError::invalid_field(FIELD, "a path is absolute", hint));
-        }
-        let found = tokio::fs::canonicalize(path).await;
-        let found = found.map_err(|_| not_there(FIELD, "there is no such path"))?;
-        let (state, home) = (app.options().state_folder.as_deref(), app.options().home.as_deref());
-        if let Some(why) = Mount::refusal(&found, state, home) {
-            return Err(refuse(FIELD, why, hint));
-        }
-        let access = if *writable { MountAccess::Rw } else { MountAccess::Ro };
-        mounts.push(Mount { path: found, access });
-    }
-    Ok(mounts)
 }
 
-/// A path that is not there, for a caller who may know that.
-pub(super) fn not_there(field: &str, problem: &str) -> ApiError {
-    ApiError::new(ErrorCode::PathNotFound, format!("{field}: {problem}")).with(json!({ "field": field }))
+/// The operator's list, or without one whatever is not on this machine or in its own network: a caller could otherwise
+/// make the node fetch what only the node can reach.
+fn check_address(app: &App, url: &RepoUrl) -> Result<(), ApiError> {
+    let is_allowed = match &app.settings().settings.service.allowed_repos {
+        Some(patterns) => patterns.iter().any(|pattern| pattern.matches(url)),
+        None => match url.host() {
+            Some(Host::Address(address)) => is_public(address),
+            Some(Host::Name(name)) => name != "localhost" && !name.ends_with(".localhost"),
+            None => false,
+        },
+    };
+    match is_allowed {
+        true => Ok(()),
+        false => Err(refuse(
+            "repo",
+            "this address is not allowed to this key",
+            "add it to service.allowed_repos, or use a key with the scope `system`",
+        )),
+    }
 }
 
 /// Whether a path is one that this caller may name. Links were followed.

@@ -2,15 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::IntoResponse;
-use cofferdam_api::{CreateRunRequest, RunResponse};
+use axum::response::{IntoResponse, Response};
+use cofferdam_api::{CreateRunRequest, DryRunResponse, RunResponse};
 use cofferdam_core::RunId;
 use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
 use crate::access::{Caller, May, Run};
-use crate::admission::{admit, look_up};
+use crate::admission::admit;
 use crate::app::{App, new_run_id, now_ms};
 use crate::errors::ApiError;
 use crate::extract;
@@ -24,18 +24,31 @@ const LONGEST_KEY: usize = 200;
     params(("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,200}$",
         description = "A request that is repeated with the same key returns the first run.")),
     responses(
+    (status = 200, description = "What would be run, if `dry_run` is set. Nothing was started.", body = DryRunResponse),
     (status = 202, description = "The run.", body = RunResponse, headers(("Location" = String, description = "Where it is."))),
     (status = 404, description = "There is no such project, agent, policy or path.", body = cofferdam_api::ErrorBody),
-    (status = 409, description = "The key was used for another request, or the options cannot hold together.", body = cofferdam_api::ErrorBody),
+    (status = 409, description = "The key was used for another request, or options conflict.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn create_run(
     may: May<Run>,
     State(app): State<App>,
     headers: HeaderMap,
     extract::Json(body): extract::Json<CreateRunRequest>,
-) -> Result<impl IntoResponse, ApiError> {
+) -> Result<Response, ApiError> {
+    if body.dry_run == Some(true) {
+        return Ok(Json(judge(&app, may.caller(), &body).await?).into_response());
+    }
     let run = accept(&app, may.caller(), &headers, &body).await?;
-    accepted(&app, &run).await
+    Ok(accepted(&app, &run).await?.into_response())
+}
+
+/// Only judges a task: nothing is written down.
+pub(crate) async fn judge(
+    app: &App,
+    caller: &Caller,
+    body: &CreateRunRequest,
+) -> Result<DryRunResponse, ApiError> {
+    Ok(DryRunResponse { dry_run: true, request: admit(app, caller, new_run_id(), body).await? })
 }
 
 /// Accepts a task for anybody who may ask for it. `POST /execute` takes the same way.
@@ -46,8 +59,7 @@ pub(crate) async fn accept(
     body: &CreateRunRequest,
 ) -> Result<RunId, ApiError> {
     let key = idempotency_key(caller, headers)?;
-    let looked_up = look_up(app, caller, body).await?;
-    let request = admit(app, caller, new_run_id(), body, looked_up)?;
+    let request = admit(app, caller, new_run_id(), body).await?;
     let about = json!({ "mode": request.policy.mode, "network": request.policy.network, "agent": request.agent.provider() });
     app.audit(caller, "run.create", request.id.as_str(), about).await?;
     let enqueued = app.store().enqueue(&request, key.as_deref(), now_ms()).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use cofferdam_api::{CreateRunRequest, ErrorCode, ExecuteResponse};
+use cofferdam_api::{CreateRunRequest, ErrorCode, ExecuteAnswer};
 use cofferdam_core::RunId;
 use http::HeaderMap;
 
@@ -29,11 +29,11 @@ const APPLIED: &str = "preference-applied";
         ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,200}$",
             description = "A request that is repeated with the same key waits for the first run.")),
     responses(
-    (status = 200, description = "What came of it, also if the agent failed.", body = ExecuteResponse),
+    (status = 200, description = "What came of it, also if the agent failed; what would be run, if `dry_run` is set.", body = ExecuteAnswer),
     (status = 202, description = "The run, which has not ended.", body = cofferdam_api::RunResponse,
         headers(("Location" = String, description = "Where it is."), ("Preference-Applied" = String, description = "Which preference."))),
     (status = 404, description = "There is no such project, agent, policy or path.", body = cofferdam_api::ErrorBody),
-    (status = 409, description = "The key was used for another request, or the options cannot hold together.", body = cofferdam_api::ErrorBody),
+    (status = 409, description = "The key was used for another request, or options conflict.", body = cofferdam_api::ErrorBody),
     (status = 504, description = "The run's time was up.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn execute(
@@ -43,6 +43,9 @@ pub(crate) async fn execute(
     headers: HeaderMap,
     extract::Json(body): extract::Json<CreateRunRequest>,
 ) -> Result<Response, ApiError> {
+    if body.dry_run == Some(true) {
+        return Ok(axum::Json(create_run::judge(&app, may.caller(), &body).await?).into_response());
+    }
     let preference = Preference::of(&headers);
     // Asked before anything is accepted: a caller who cannot wait is told so, and nothing was begun for it.
     let _waiting = match preference {

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use cofferdam_api::{AgentList, AgentResponse};
-use cofferdam_core::{Effective, Provider, Wishes, choose};
+use cofferdam_core::{Effective, Provider, choose_agent};
 
 use crate::access::{May, Read};
 use crate::app::App;
@@ -25,8 +25,7 @@ fn agents(settings: &Effective) -> Vec<AgentResponse> {
 
 /// `None` for an agent that cannot be chosen, such as one whose policy the settings do not have.
 fn agent(name: &str, settings: &Effective) -> Option<AgentResponse> {
-    let wishes = Wishes { agent: Some(name.to_owned()), ..Wishes::default() };
-    let choice = choose(&wishes, settings).ok()?;
+    let choice = choose_agent(name, settings).ok()?;
     Some(AgentResponse {
         name: name.to_owned(),
         provider: choice.provider?.as_str().to_owned(),

@@ -13,7 +13,7 @@ use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::node::BrokerSetup;
 use crate::secrets::CallerSecrets;
-use crate::{redaction, sanitize, settings, signals, terminal};
+use crate::{redaction, settings, signals, terminal};
 
 /// Say something to an agent of yours, which works in its own folder and remembers what was said.
 #[derive(Debug, Clone, Args)]
@@ -44,16 +44,14 @@ pub(crate) async fn run(args: &MessageArgs, caller: &Caller) -> Result<ExitCode,
     let secrets = CallerSecrets::of(caller)?;
     let home = caller.open_state()?;
     let Accepted { request, notices, mode_by, .. } =
-        request_from(args, new_run_id()?, caller, &home, &settings, &secrets)?;
+        request_from(args, &new_run_id()?, caller, &home, &settings, &secrets)?;
     let settings = settings.settings;
     if request.policy.mode == Mode::Docker {
         // A variable that cannot be read is not overlooked by whoever wants a container.
         settings::docker(caller, &settings)?;
     }
     redaction::refuse_in(&request.agent)?;
-    for notice in &notices {
-        terminal::write_stderr(&format!("cofferdam: {}\n", sanitize::line(notice)));
-    }
+    run::announce(&notices);
     if request.policy.mode == Mode::Host {
         terminal::write_stderr(&run::host_warning(&mode_by));
     }

@@ -3,29 +3,34 @@
 mod agent;
 mod apply;
 mod args;
+mod dry_run;
 mod env;
+mod input;
 mod mount;
 mod progress;
+mod prompt;
 mod remote;
 mod report;
 mod request;
+mod surroundings;
 mod tally;
-mod wishes;
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Mode, Outcome, RunRequest};
+use cofferdam_core::{Mode, Outcome, RunRequest, Workspace};
 use cofferdam_runner::{Cancel, Home, Progress, RunReport, run_attached};
 use tokio::sync::watch;
 
 pub(crate) use self::args::RunArgs;
-pub(crate) use self::env::env_name;
+pub(crate) use self::env::check_is_set;
+use self::input::input_from;
+pub(crate) use self::input::{max_attempts, timeout_ms};
 pub(crate) use self::progress::Watcher;
+pub(crate) use self::prompt::prompt_text;
 pub(crate) use self::report::{summary, to_json};
-use self::request::repository_from;
 pub(crate) use self::request::{Accepted, policy_of, request_from};
+use self::request::{apply_to, repository_from};
 pub(crate) use self::tally::Tally;
-pub(crate) use self::wishes::max_attempts;
 use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
@@ -37,22 +42,36 @@ use crate::{node, patch, redaction, sanitize, settings, signals, terminal};
 pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let repository = repository_from(args, caller)?;
     let shown = Shown { output: output_from(args.output.as_deref(), caller)?, json: args.json };
+    let apply_to = apply_to(args, &repository)?;
+    let input = input_from(args, caller, repository.repo.clone())?;
     if let Some(called) = args.server.called(caller)? {
-        return remote::run(args, caller, &called, repository, &shown).await;
+        return remote::run(args, caller, &called, &repository, &input, apply_to.as_deref(), &shown).await;
     }
-    let folder = repository.local.clone().unwrap_or_else(|| settings::local_folder(caller));
+    let folder = repository.local.unwrap_or_else(|| settings::local_folder(caller));
     let loaded = settings::load(caller, &folder)?;
     loaded.warn();
     let settings = loaded.effective;
     let secrets = CallerSecrets::of(caller)?;
-    let accepted = request_from(args, new_run_id()?, caller, repository, &settings, &secrets)?;
+    let accepted = request_from(&input, &new_run_id()?, caller, Workspace::FromInput, &settings, &secrets)?;
+    let accepted = Accepted { apply_to, ..accepted };
     let settings = settings.settings;
     if accepted.request.policy.mode == Mode::Docker {
         // A variable that cannot be read is not overlooked by whoever wants a container.
         settings::docker(caller, &settings)?;
     }
     redaction::refuse_in(&accepted.request.agent)?;
+    if args.dry_run {
+        announce(&accepted.notices);
+        return dry_run::print(accepted.request, shown.json);
+    }
     carry_out(accepted, &shown, caller, BrokerSetup { secrets, settings }).await
+}
+
+/// Says what there is to say before a run starts.
+pub(crate) fn announce(notices: &[String]) {
+    for notice in notices {
+        terminal::write_stderr(&format!("cofferdam: {}\n", sanitize::line(notice)));
+    }
 }
 
 /// Where the diff goes, and in which form.
@@ -83,9 +102,7 @@ pub(crate) async fn carry_out(
     caller: &Caller,
     broker: BrokerSetup,
 ) -> Result<ExitCode, Failure> {
-    for notice in &accepted.notices {
-        terminal::write_stderr(&format!("cofferdam: {}\n", sanitize::line(notice)));
-    }
+    announce(&accepted.notices);
     if accepted.request.policy.mode == Mode::Host {
         terminal::write_stderr(&host_warning(&accepted.mode_by));
     }

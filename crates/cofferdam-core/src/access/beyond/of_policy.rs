@@ -1,7 +1,7 @@
 //! A policy, beside what the settings themselves would give.
 
 use crate::access::{Actor, Beyond};
-use crate::admission::{MODEL_KEYS, allow_rules};
+use crate::run_input::{MODEL_KEYS, allow_rules};
 use crate::egress::{AllowRule, PRESETS};
 use crate::mask::Mask;
 use crate::policy::{ContainerPolicy, Limits, LimitsRule, Mode, Network, Policy};

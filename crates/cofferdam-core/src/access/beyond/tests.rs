@@ -3,13 +3,14 @@ use serde_json::json;
 
 use super::*;
 use crate::access::Scope;
-use crate::admission::{Wishes, choose, passed_on, policy_of};
-use crate::ids::{KeyId, RunId};
+use crate::ids::{KeyId, PlaceId, RunId};
 use crate::policy::{LimitsRule, Mode, Mount, MountAccess, Network, Policy};
 use crate::publish::Publish;
 use crate::repo_url::{LocalUrls, RepoUrl};
 use crate::retry::RetryPolicy;
 use crate::run::{AgentSetup, Conversation, SessionStart};
+use crate::run_input::test_machine::Machine;
+use crate::run_input::{Context, InputSyntax, Placing, RunInput, RunOptions, Workspace, validate};
 use crate::settings::Effective;
 
 fn key(scope: Scope) -> Actor {
@@ -24,17 +25,28 @@ fn settings(tree: serde_json::Value) -> Settings {
 fn given(settings: &Settings, policy: Option<&str>, mode: Mode, network: Network) -> Policy {
     let mut effective = Effective::default();
     effective.settings = settings.clone();
-    let wishes = Wishes {
-        policy: policy.map(str::to_owned),
-        mode: Some(mode),
-        network: Some(network),
-        timeout_ms: Some(u64::from(settings.service.max_execution_time_ms.count())),
-        ..Wishes::default()
+    let input = RunInput {
+        command: Some(vec!["make".to_owned()]),
+        options: RunOptions {
+            policy: policy.map(str::to_owned),
+            mode: Some(mode.to_string()),
+            network: Some(network.to_string()),
+            ..RunOptions::default()
+        },
+        ..RunInput::default()
     };
-    let choice = choose(&wishes, &effective).unwrap();
-    let policy = policy_of(&wishes, &choice, settings, false, LimitsRule::Required).unwrap();
-    let (env, _) = passed_on(&choice, &settings.sandbox, network);
-    Policy { env: env.into_iter().map(str::to_owned).collect(), ..policy }
+    let context = Context {
+        id: &RunId::new(0, 0),
+        settings: &effective,
+        syntax: InputSyntax::Fields,
+        limits_rule: LimitsRule::Required,
+        local_urls: LocalUrls::Refuse,
+        max_execution_time_ms: Some(settings.service.max_execution_time_ms.count().into()),
+        placing: Placing::Queued { place: &PlaceId::new(0, 0) },
+        workspace: Workspace::FromInput,
+        surroundings: &Machine::new(),
+    };
+    validate(&input, &context).unwrap().request.policy
 }
 
 fn request(policy: Policy) -> RunRequest {

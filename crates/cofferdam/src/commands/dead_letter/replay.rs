@@ -1,17 +1,16 @@
 //! `cofferdam dead-letter replay`: the same again, as a new run.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cofferdam_core::{Mode, RetryPolicy, RunRequest, Source};
 
 use crate::caller::{Caller, new_run_id};
-use crate::commands::run::{Accepted, Shown, carry_out, env_name, max_attempts, output_from};
+use crate::commands::run::{Accepted, Shown, carry_out, check_is_set, max_attempts, output_from};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::node::BrokerSetup;
-use crate::repository::{Chosen, Wanted, choose};
+use crate::repository::{Chosen, choose};
 use crate::secrets::CallerSecrets;
 use crate::settings;
 
@@ -49,7 +48,7 @@ pub(crate) async fn run(args: &ReplayArgs, failed: RunRequest, caller: &Caller) 
 
 fn accept(args: &ReplayArgs, failed: RunRequest, caller: &Caller) -> Result<Accepted, Failure> {
     for name in &failed.policy.env {
-        env_name(OsStr::new(name), caller)?;
+        check_is_set(name, caller)?;
     }
     for mount in &failed.policy.mounts {
         if !mount.path.exists() {
@@ -94,9 +93,8 @@ fn accept(args: &ReplayArgs, failed: RunRequest, caller: &Caller) -> Result<Acce
 
 /// The repository of the failed run, if there is still one at its path.
 fn same_repository(path: &Path, caller: &Caller) -> Result<PathBuf, Failure> {
-    let wanted = Wanted::Repository { repo: Some(path.as_os_str()), reference: None };
-    match choose(wanted, caller) {
-        Ok(Chosen { source: Source::Local { path: found }, .. }) if found == path => Ok(found),
+    match choose(Some(path.as_os_str()), caller) {
+        Ok(Chosen { local: Some(found), .. }) if found == path => Ok(found),
         _ => {
             let gone = format!("the run's repository is not at {} any more", path.display());
             let hint = "move it back and replay again; the dead letter is kept";

@@ -3,24 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::{
-    AgentName, AgentSettings, Conversation, Effective, RunId, RunRequest, SessionStart, Settings, Source,
-    WorkspaceKind,
+    AgentName, AgentSettings, Conversation, Effective, RunId, RunInput, RunOptions, RunRequest, SessionStart,
+    Settings, Workspace, WorkspaceKind,
 };
 use cofferdam_runner::{Home, workspace};
 use cofferdam_sandbox::Refusal;
 
 use super::MessageArgs;
 use crate::caller::Caller;
-use crate::commands::run::{self, Accepted, RunArgs};
+use crate::commands::run::{self, Accepted};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
-use crate::repository::Chosen;
 use crate::secrets::CallerSecrets;
 
 /// Turns a message into a request, or says what to type instead.
 pub(crate) fn request_from(
     args: &MessageArgs,
-    id: RunId,
+    id: &RunId,
     caller: &Caller,
     home: &Home,
     settings: &Effective,
@@ -29,8 +28,8 @@ pub(crate) fn request_from(
     let (agent, set) = find(&args.agent, &settings.settings)?;
     let path = folder_of(&agent, set, caller)?;
     workspace::check_direct(&path, home.root(), caller.home().as_deref()).map_err(refused)?;
-    let folder = Chosen { source: Source::Local { path: path.clone() }, local: Some(path.clone()) };
-    let accepted = run::request_from(&flags(args), id, caller, folder, settings, secrets)?;
+    let accepted =
+        run::request_from(&input_from(args)?, id, caller, Workspace::Folder(&path), settings, secrets)?;
     workspace::check_target(&accepted.request.policy, &path).map_err(refused)?;
     let session = if args.new_session { SessionStart::New } else { SessionStart::Continue };
     let request = RunRequest {
@@ -41,14 +40,13 @@ pub(crate) fn request_from(
     Ok(Accepted { request, ..accepted })
 }
 
-/// What `run` would have been told.
-fn flags(args: &MessageArgs) -> RunArgs {
-    RunArgs {
-        prompt: Some(args.text.clone()),
+fn input_from(args: &MessageArgs) -> Result<RunInput, UsageError> {
+    let options = RunOptions {
         agent: Some(args.agent.clone()),
-        timeout: args.timeout.clone(),
-        ..RunArgs::default()
-    }
+        timeout_ms: run::timeout_ms(args.timeout.as_deref())?,
+        ..RunOptions::default()
+    };
+    Ok(RunInput { task: Some(run::prompt_text(&args.text)?), options, ..RunInput::default() })
 }
 
 fn find<'a>(name: &str, settings: &'a Settings) -> Result<(AgentName, &'a AgentSettings), UsageError> {

@@ -1,4 +1,4 @@
-//! The flags of `cofferdam run`. They are plain text here; `request` turns them into a `RunRequest`.
+//! The flags of `cofferdam run`. They are plain text here; `input` turns them into a `RunInput`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub(crate) struct RunArgs {
     /// The only tools that its model has, such as `Read,Grep,Bash(git log *)` (repeatable)
     #[arg(long, value_name = "TOOLS")]
     pub(crate) allowed_tools: Vec<String>,
-    /// Tools that its model has not (repeatable)
+    /// Tools the model may not use (repeatable)
     #[arg(long, value_name = "TOOLS")]
     pub(crate) disallowed_tools: Vec<String>,
     /// Turns of the model that the agent may take, where it can count them
@@ -80,7 +80,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "BRANCH", allow_hyphen_values = true)]
     pub(crate) commit_branch: Option<String>,
     /// What the commit says [default: who made it, and the run's id]
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, requires = "commit_branch")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) commit_message: Option<String>,
     /// Let a program use the model through the broker, as agents do
     #[arg(long)]
@@ -126,6 +126,9 @@ pub(crate) struct RunArgs {
     pub(crate) unmask: Vec<String>,
     #[command(flatten)]
     pub(crate) server: ServerFlag,
+    /// Only say what would be run, with which policy, or why it is refused; start nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Apply the diff to the local repository if the run succeeds
     #[arg(long)]
     pub(crate) apply: bool,

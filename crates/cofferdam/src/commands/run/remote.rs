@@ -1,10 +1,10 @@
 //! `cofferdam run --server`: the same run, done by a service, shown in the same way.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use cofferdam_api::client::Next;
-use cofferdam_api::{Client, ClientError, CreateRunRequest, ErrorCode, MountRequest, RunOptions};
-use cofferdam_core::{Event, EventType, MountAccess, Outcome, RunId, Source, Wishes};
+use cofferdam_api::{Client, ClientError, ErrorCode};
+use cofferdam_core::{Event, EventType, INPUT_FIELDS, InputSyntax, Outcome, RunId, RunInput};
 use cofferdam_runner::artifacts::{SUMMARY, Summary, read_summary};
 use cofferdam_runner::{Cancel, Progress, RunReport, Stage};
 use tempfile::TempPath;
@@ -12,8 +12,8 @@ use tokio::sync::watch;
 
 use super::args::RunArgs;
 use super::progress::Watcher;
-use super::wishes::wishes_from;
-use super::{Shown, agent, show};
+use super::request::check_repository;
+use super::{Shown, dry_run, show};
 use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
@@ -27,24 +27,18 @@ pub(super) async fn run(
     args: &RunArgs,
     caller: &Caller,
     called: &Called,
-    repository: Chosen,
+    repository: &Chosen,
+    input: &RunInput,
+    apply_to: Option<&Path>,
     shown: &Shown,
 ) -> Result<ExitCode, Failure> {
-    let apply_to = match (args.apply, &repository.local) {
-        (false, _) => None,
-        (true, Some(root)) => Some(root.clone()),
-        (true, None) => {
-            let problem = "--apply needs a repository on this machine to apply the diff to";
-            return Err(UsageError::new(
-                problem,
-                "leave --apply out, and keep the diff with `--output FILE`",
-            )
-            .into());
-        }
-    };
-    let request = request_from(args, caller, called, &repository)?;
+    check(args, caller, called, repository, input)?;
     let client = &called.client;
-    let made = client.create_run(&request, None).await.map_err(|error| client_failure(&error))?;
+    if args.dry_run {
+        let answer = client.dry_run(input).await.map_err(refused)?;
+        return dry_run::print(answer.request, shown.json);
+    }
+    let made = client.create_run(input, None).await.map_err(refused)?;
     let mut watcher = Watcher::on_stderr();
     let cancel = signals::cancel_on_signals(watcher.notices())
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
@@ -53,7 +47,50 @@ pub(super) async fn run(
     watcher.finish();
     watched.map_err(|error| client_failure(&error))?;
     let (report, _diff) = report(client, &made.id).await?;
-    show(&report, apply_to.as_deref(), shown, &watcher).await
+    show(&report, apply_to, shown, &watcher).await
+}
+
+/// Refuses what is not to be sent to a service.
+fn check(
+    args: &RunArgs,
+    caller: &Caller,
+    called: &Called,
+    repository: &Chosen,
+    input: &RunInput,
+) -> Result<(), UsageError> {
+    if repository.local.is_some() && !called.is_here {
+        let what = if args.repo.is_some() { "--repo" } else { "the repository around the current folder" };
+        return Err(UsageError::new(
+            format!("{what} is a folder of this machine, which a service on another one does not see"),
+            "name an address with `--repo https://…`, or type `--no-repo`",
+        ));
+    }
+    check_repository(input, caller)?;
+    let text = serde_json::to_string(input).unwrap_or_default();
+    match redaction::redactor().finds(text.as_bytes()) {
+        true => Err(UsageError::new(
+            "the command or prompt has the value of a secret variable of yours in it, which would be kept",
+            "let the program read it: `--env NAME`, and '$NAME' in single quotes",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// A refusal that names a field names the flag that filled it.
+fn refused(error: ClientError) -> Failure {
+    client_failure(&match error {
+        ClientError::Refused { status, mut body } => {
+            let named = body.details.as_ref().and_then(|details| details["field"].as_str());
+            let field = INPUT_FIELDS.iter().map(|(field, _)| *field).find(|field| Some(*field) == named);
+            if let Some(field) = field
+                && let Some(problem) = body.error.strip_prefix(&format!("{field}: "))
+            {
+                body.error = format!("{}: {problem}", InputSyntax::Flags.name(field));
+            }
+            ClientError::Refused { status, body }
+        }
+        other => other,
+    })
 }
 
 /// Follows the run's events to their end. The first Ctrl-C asks the service to cancel it.
@@ -134,109 +171,23 @@ async fn summary(client: &Client, run: &RunId, attempt: u32) -> Result<Summary, 
     }
 }
 
-/// The flags, as the service takes them. Each was read here first, so that a bad one is told in the same words.
-fn request_from(
-    args: &RunArgs,
-    caller: &Caller,
-    called: &Called,
-    repository: &Chosen,
-) -> Result<CreateRunRequest, Failure> {
-    let wishes = wishes_from(args, caller)?;
-    let task = args.prompt.as_deref().map(agent::prompt_text).transpose()?;
-    let command = words(&args.command, "the command")?;
-    let request = CreateRunRequest {
-        task,
-        command: (!command.is_empty()).then_some(command),
-        repo: repo_of(args, called, repository)?,
-        reference: args.reference.clone(),
-        branch: args.commit_branch.clone(),
-        commit_message: args.commit_message.clone(),
-        project_id: None,
-        role: args.role.clone(),
-        priority: None,
-        lane: None,
-        options: options(args, &wishes)?,
-    };
-    let text = serde_json::to_string(&request).unwrap_or_default();
-    match redaction::redactor().finds(text.as_bytes()) {
-        true => Err(UsageError::new(
-            "the command or prompt has the value of a secret variable of yours in it, which would be kept",
-            "let the program read it: `--env NAME`, and '$NAME' in single quotes",
-        )
-        .into()),
-        false => Ok(request),
+#[cfg(test)]
+mod tests {
+    use cofferdam_api::ErrorBody;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_a_service_names_the_flag() {
+        let body = ErrorBody {
+            error: "options.max_tokens: out of range (1 to 4294967295)".to_owned(),
+            error_code: ErrorCode::InvalidRequest,
+            request_id: "r".to_owned(),
+            details: Some(json!({ "field": "options.max_tokens", "hint": "use a value in that range" })),
+        };
+        let failure = refused(ClientError::Refused { status: 400, body: Box::new(body) });
+        assert!(failure.message().contains("--max-tokens: out of range"), "{failure:?}");
+        assert!(!failure.message().contains("options."), "{failure:?}");
     }
-}
-
-/// An address goes as it is; a folder only to a service that has the same folders.
-fn repo_of(args: &RunArgs, called: &Called, repository: &Chosen) -> Result<Option<String>, Failure> {
-    let folder = match (&repository.source, &repository.local) {
-        (Source::Empty, _) => return Ok(None),
-        (Source::Git { url, .. }, None) => return Ok(Some(url.to_string())),
-        (Source::Local { path }, _) | (Source::Git { .. }, Some(path)) => path,
-    };
-    if !called.is_here {
-        let what = if args.repo.is_some() { "--repo" } else { "the repository around the current folder" };
-        return Err(UsageError::new(
-            format!("{what} is a folder of this machine, which a service on another one does not see"),
-            "name an address with `--repo https://…`, or type `--no-repo`",
-        )
-        .into());
-    }
-    match folder.to_str() {
-        Some(path) => Ok(Some(path.to_owned())),
-        None => Err(UsageError::new("the repository's path is not valid UTF-8", "rename the folder").into()),
-    }
-}
-
-fn options(args: &RunArgs, wishes: &Wishes) -> Result<RunOptions, Failure> {
-    let tools = |lists: &[String]| lists.iter().flat_map(|list| agent::tools(list)).collect();
-    Ok(RunOptions {
-        include_diff: None,
-        permission_mode: args.permission_mode.clone(),
-        system_prompt: args.replace_system_prompt.clone(),
-        append_system_prompt: args.system_prompt.clone(),
-        model: args.model.clone(),
-        agent: args.agent.clone(),
-        mode: args.mode.clone(),
-        policy: args.policy.clone(),
-        network: args.network.clone(),
-        allow: args.allow.clone(),
-        forward: args.forward.clone(),
-        push: args.push.clone(),
-        model_access: args.model_access.then_some(true),
-        vendor_tools: args.vendor_tools.then_some(true),
-        image: args.image.clone(),
-        timeout_ms: wishes.timeout_ms,
-        max_turns: agent::max_turns(args)?,
-        working_dir: args.working_dir.clone(),
-        allowed_tools: tools(&args.allowed_tools),
-        disallowed_tools: tools(&args.disallowed_tools),
-        max_attempts: wishes.max_attempts,
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "the budgets that are exact to a millionth are below 2^53"
-        )]
-        max_cost_usd: wishes.budget.max_cost_micro_usd.map(|micro| micro as f64 / 1e6),
-        max_tokens: wishes.budget.max_tokens,
-        max_model_calls: wishes.budget.max_model_calls,
-        memory: args.memory.clone(),
-        cpus: args.cpus.clone(),
-        pids: wishes.pids,
-        disk: args.disk.clone(),
-        env: words(&args.env, "--env")?,
-        mounts: wishes.mounts.iter().map(mount_of).collect(),
-        unmask: args.unmask.clone(),
-        cancel_on_disconnect: None,
-    })
-}
-
-fn mount_of(mount: &cofferdam_core::Mount) -> MountRequest {
-    let path: PathBuf = mount.path.clone();
-    MountRequest { path: path.to_string_lossy().into_owned(), writable: mount.access == MountAccess::Rw }
-}
-
-fn words(words: &[std::ffi::OsString], what: &str) -> Result<Vec<String>, Failure> {
-    let words: Option<Vec<String>> = words.iter().map(|word| word.to_str().map(str::to_owned)).collect();
-    words.ok_or_else(|| UsageError::new(format!("{what} is not valid UTF-8"), "type what is").into())
 }

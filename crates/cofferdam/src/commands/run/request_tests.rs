@@ -1,8 +1,9 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use cofferdam_core::{Limits, Mask, Network, Origin, Source, read_layer};
+use cofferdam_core::{AgentSetup, Limits, Mask, Network, Origin, Source, read_layer};
 
+use super::super::input::input_from;
 use super::*;
 
 struct Place {
@@ -18,7 +19,7 @@ impl Place {
         Self { folder, settings: None }
     }
 
-    fn repo(&self) -> std::path::PathBuf {
+    fn repo(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("repo")
     }
 
@@ -45,7 +46,11 @@ impl Place {
             None => Effective::default(),
         };
         let repository = repository_from(&args, &caller)?;
-        request_from(&args, RunId::new(1, 2), &caller, repository, &settings, &CallerSecrets::default())
+        let apply_to = apply_to(&args, &repository)?;
+        let input = input_from(&args, &caller, repository.repo)?;
+        let (id, secrets) = (RunId::new(1, 2), CallerSecrets::default());
+        let accepted = request_from(&input, &id, &caller, Workspace::FromInput, &settings, &secrets)?;
+        Ok(Accepted { apply_to, ..accepted })
     }
 
     fn policy(&self, change: impl FnOnce(&mut RunArgs)) -> Policy {
@@ -109,7 +114,9 @@ fn a_variable_is_passed_by_name_and_its_value_is_never_repeated() {
     let place = Place::new();
     let error = place.error(|args| args.env = vec!["TOKEN=hunter2".into()]);
     assert!(error.contains("TOKEN=…") && !error.contains("hunter2"), "{error}");
-    assert!(place.error(|args| args.env = vec!["NOT_SET".into()]).contains("no such variable"));
+    assert!(
+        place.error(|args| args.env = vec!["NOT_SET".into()]).contains("no variable NOT_SET is set here")
+    );
     assert!(place.error(|args| args.env = vec!["1X".into()]).contains("not the name of a variable"));
 }
 
@@ -141,7 +148,7 @@ fn a_command_must_be_text_and_name_a_program() {
     let place = Place::new();
     let bad = OsStr::from_bytes(b"\xff").to_owned();
     assert!(place.error(|args| args.command = vec!["sh".into(), bad]).contains("UTF-8"));
-    assert!(place.error(|args| args.command = vec!["".into()]).contains("neither a prompt nor a program"));
+    assert!(place.error(|args| args.command = vec!["".into()]).contains("name must not be empty"));
 }
 
 #[test]
@@ -233,7 +240,7 @@ fn a_policy_goes_before_the_settings_and_flags_before_it() {
     });
     assert_eq!((policy.mode, policy.limits.memory_bytes), (Mode::Docker, 2 << 30));
     let error = place.error(|args| args.policy = Some("lax".into()));
-    assert_eq!(error, "--policy `lax`: the settings have no such policy");
+    assert_eq!(error, "--policy: `lax`: the settings have no such policy");
 }
 
 #[test]
@@ -252,63 +259,6 @@ fn keys_of_models_are_passed_on_with_an_open_network_alone() {
     }
     let accepted = ask("open");
     assert_eq!((accepted.request.policy.env.len(), accepted.notices.len()), (2, 0));
-}
-
-#[test]
-fn an_agent_of_the_settings_brings_its_own_mode_and_policy() {
-    let text = r#"{
-        "sandbox": {"mode": "apple", "policies": {"p": {"mode": "native", "timeout_seconds": 7}, "q": {"timeout_seconds": 8}}},
-        "agents": {
-            "a": {"provider": "openai", "model": "gpt-x", "sandbox_mode": "docker", "policy": "p", "system_prompt": "Be brief."},
-            "b": {"provider": "anthropic", "policy": "p"},
-            "lost": {"provider": "codex", "policy": "none"}
-        },
-        "roles": {"tester": {"agent": "a", "append_system_prompt": "Test first."}}
-    }"#;
-    let effective = Effective::default().under(&read_layer(text, &Origin::Global("/g".into())).unwrap());
-    let chosen = |change: &dyn Fn(&mut RunArgs)| {
-        let mut args = RunArgs::default();
-        change(&mut args);
-        let caller = Caller { env: [].into(), current_folder: "/".into() };
-        let wishes = wishes_from(&args, &caller)?;
-        choose(&wishes, &effective).map_err(UsageError::from).map(|choice| {
-            let timeout =
-                choice.policy.and_then(|policy| policy.timeout_seconds).map(|timeout| timeout.count());
-            (choice.provider.map(|provider| provider.as_str()), choice.mode.value, timeout)
-        })
-    };
-    let agent = |name: &'static str| move |args: &mut RunArgs| args.agent = Some(name.to_owned());
-    assert_eq!(chosen(&|_| {}), Ok((None, Mode::Apple, None)));
-    assert_eq!(chosen(&agent("a")), Ok((Some("codex"), Mode::Docker, Some(7))));
-    assert_eq!(chosen(&agent("b")), Ok((Some("claude_code"), Mode::Native, Some(7))));
-    assert_eq!(chosen(&agent("claude")), Ok((Some("claude_code"), Mode::Apple, None)));
-    let with_policy = |args: &mut RunArgs| {
-        args.agent = Some("a".into());
-        args.policy = Some("q".into());
-    };
-    assert_eq!(
-        chosen(&with_policy),
-        Ok((Some("codex"), Mode::Docker, Some(8))),
-        "a policy without a mode has no say"
-    );
-    let with_mode = |args: &mut RunArgs| {
-        args.policy = Some("p".into());
-        args.agent = Some("a".into());
-    };
-    assert_eq!(
-        chosen(&with_mode),
-        Ok((Some("codex"), Mode::Native, Some(7))),
-        "the request goes before the agent"
-    );
-    assert_eq!(chosen(&|args| args.role = Some("tester".into())), Ok((Some("codex"), Mode::Docker, Some(7))));
-    let said = |change: &dyn Fn(&mut RunArgs)| chosen(change).unwrap_err().to_string();
-    assert_eq!(said(&agent("nobody")), "--agent `nobody` is not an agent");
-    assert_eq!(said(&agent("lost")), "the policy of the agent `none`: the settings have no such policy");
-    assert_eq!(
-        said(&|args| args.role = Some("docser".into())),
-        "--role docser: the settings have no such role"
-    );
-    assert!(said(&|args| args.role = Some("boss".into())).contains("`boss` is not a role"));
 }
 
 #[test]

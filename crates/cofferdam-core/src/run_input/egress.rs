@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use super::{Asked, Choice, Wishes};
+use super::overrides::RunOverrides;
+use super::{Asked, Choice, InputError, InputErrorKind};
 use crate::egress::{AllowRule, EgressPolicy, Forward, HostError, RuleError, preset};
 use crate::policy::{Mode, Network, gateway};
 use crate::settings::{AllowEntry, EgressSettings};
@@ -10,30 +11,17 @@ use crate::value::ValueError;
 
 /// The network of a run. `is_agent` says whether a coding agent is run, which needs its model.
 pub(super) fn network_of(
-    wishes: &Wishes,
+    overrides: &RunOverrides,
     choice: &Choice<'_>,
     is_agent: bool,
-) -> Result<Network, ValueError> {
-    let spoken = wishes.spoken;
-    let through_broker = needs_sealed(wishes);
-    let needs_model = is_agent || wishes.model_access;
+) -> Result<Network, InputError> {
+    let syntax = overrides.syntax;
+    let through_broker = needs_sealed(overrides);
+    let needs_model = is_agent || overrides.model_access;
     let asked = choice.network.as_ref();
     let network = match (choice.mode.value, asked) {
-        (Mode::Host, Some(Asked { value: Network::None | Network::Sealed, by })) => {
-            let mode = match choice.mode.by == spoken.name("mode") {
-                true => format!("{} host", choice.mode.by),
-                false => format!("mode host ({})", choice.mode.by),
-            };
-            let native = spoken.with("mode", "native");
-            let hint = match *by == spoken.name("network") {
-                true => format!("type {native}, or leave {by} out"),
-                false => format!(
-                    "type {native}; or {}, if it is to run without walls",
-                    spoken.with("network", "open")
-                ),
-            };
-            let problem = format!("{mode} cannot close the network{}", in_front(by, wishes));
-            return Err(ValueError { problem, hint });
+        (Mode::Host, Some(asked @ Asked { value: Network::None | Network::Sealed, .. })) => {
+            return Err(host_is_open(overrides, choice, &asked.by));
         }
         (Mode::Host, _) => Network::Open,
         (Mode::Native | Mode::Docker | Mode::Apple, Some(asked)) => asked.value,
@@ -44,30 +32,52 @@ pub(super) fn network_of(
         }
         (Mode::Native | Mode::Docker | Mode::Apple, None) => Network::None,
     };
-    let sealed = spoken.with("network", "sealed");
+    let sealed = syntax.with(NETWORK, "sealed");
     match (network, through_broker) {
-        (Network::None | Network::Open, Some(wish)) => Err(ValueError {
-            problem: format!(
-                "{wish} works with {} sealed only, and the network is `{network}`",
-                spoken.name("network")
-            ),
-            hint: format!("leave {wish} out, or type {sealed}"),
-        }),
-        (Network::None, None) if needs_model => Err(ValueError {
-            problem: format!(
+        (Network::None | Network::Open, Some(field)) => {
+            let name = syntax.name(field);
+            Err(InputError::conflict(
+                field,
+                format!(
+                    "{name} works with {} sealed only, and the network is `{network}`",
+                    syntax.name(NETWORK)
+                ),
+                format!("leave {name} out, or use {sealed}"),
+            ))
+        }
+        (Network::None, None) if needs_model => Err(InputError::conflict(
+            NETWORK,
+            format!(
                 "with {} none the agent cannot reach its model{}",
-                spoken.name("network"),
-                asked.map_or_else(String::new, |asked| in_front(&asked.by, wishes))
+                syntax.name(NETWORK),
+                asked.map_or_else(String::new, |asked| set_elsewhere(&asked.by, overrides))
             ),
-            hint: format!("type {sealed}: then it reaches its model and nothing else"),
-        }),
+            format!("use {sealed}: then it reaches its model and nothing else"),
+        )),
         (Network::None | Network::Sealed | Network::Open, _) => Ok(network),
     }
 }
 
+const NETWORK: &str = "options.network";
+
+fn host_is_open(overrides: &RunOverrides, choice: &Choice<'_>, network_by: &str) -> InputError {
+    let syntax = overrides.syntax;
+    let mode = match choice.mode.by == syntax.name("options.mode") {
+        true => format!("{} host", choice.mode.by),
+        false => format!("mode host ({})", choice.mode.by),
+    };
+    let native = syntax.with("options.mode", "native");
+    let hint = match network_by == syntax.name(NETWORK) {
+        true => format!("use {native}, or leave {network_by} out"),
+        false => format!("use {native}; or {}, if it is to run without walls", syntax.with(NETWORK, "open")),
+    };
+    let problem = format!("{mode} cannot close the network{}", set_elsewhere(network_by, overrides));
+    InputError::conflict(NETWORK, problem, hint)
+}
+
 /// Whoever wrote it knows; what was set long ago is named.
-fn in_front(by: &str, wishes: &Wishes) -> String {
-    match by == wishes.spoken.name("network") {
+fn set_elsewhere(by: &str, overrides: &RunOverrides) -> String {
+    match by == overrides.syntax.name(NETWORK) {
         true => String::new(),
         false => format!(" (the network is set by {by})"),
     }
@@ -77,34 +87,36 @@ fn allowed_by_policy<'a>(choice: &Choice<'a>) -> &'a [AllowEntry] {
     choice.policy.and_then(|policy| policy.allow.as_deref()).unwrap_or_default()
 }
 
-/// The first wish for something that only the broker's proxy gives.
-fn needs_sealed(wishes: &Wishes) -> Option<String> {
-    let wished = [
-        (!wishes.allow.is_empty(), "allow"),
-        (!wishes.forwards.is_empty(), "forward"),
-        (wishes.push.is_some(), "push"),
+/// The first field that asks for something that only the broker's proxy gives.
+fn needs_sealed(overrides: &RunOverrides) -> Option<&'static str> {
+    let asked = [
+        (!overrides.allow.is_empty(), "options.allow"),
+        (!overrides.forwards.is_empty(), "options.forward"),
+        (overrides.push.is_some(), "options.push"),
     ];
-    wished.into_iter().find(|(given, _)| *given).map(|(_, wish)| wishes.spoken.name(wish))
+    asked.into_iter().find(|(given, _)| *given).map(|(_, field)| field)
 }
 
 /// What the broker lets through.
 pub(super) fn egress_of(
-    wishes: &Wishes,
+    overrides: &RunOverrides,
     choice: &Choice<'_>,
     network: Network,
     settings: &EgressSettings,
     is_agent: bool,
-) -> Result<EgressPolicy, ValueError> {
+) -> Result<EgressPolicy, InputError> {
+    let syntax = overrides.syntax;
     let mut allow: Vec<AllowRule> = Vec::new();
     // A policy that lists what a sealed run may reach says nothing about one that has no broker.
     let of_policy = match network {
         Network::Sealed => allowed_by_policy(choice),
         Network::None | Network::Open => &[],
     };
-    for text in of_policy.iter().map(AllowEntry::as_str).chain(wishes.allow.iter().map(String::as_str)) {
-        let rules = allow_rules(text, settings).map_err(|error| ValueError {
-            problem: format!("{}: {}", wishes.spoken.name("allow"), error.problem),
-            ..error
+    let asked = overrides.allow.iter().map(|entry| ("options.allow", entry));
+    for (field, entry) in of_policy.iter().map(|entry| ("options.policy", entry)).chain(asked) {
+        let rules = allow_rules(entry.as_str(), settings).map_err(|error| {
+            let problem = format!("{}: {}", syntax.name(field), error.problem);
+            InputError::new(field, InputErrorKind::Conflict, problem, error.hint)
         })?;
         for rule in rules {
             if !allow.contains(&rule) {
@@ -112,20 +124,21 @@ pub(super) fn egress_of(
             }
         }
     }
-    let mut ports: Vec<u16> = wishes.forwards.iter().map(|forward| forward.port).collect();
+    let mut ports: Vec<u16> = overrides.forwards.iter().map(|forward| forward.port).collect();
     ports.sort_unstable();
     if let Some(twice) = ports.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(ValueError {
-            problem: format!("{}: port {} is given twice", wishes.spoken.name("forward"), twice[0]),
-            hint: "give each service a port of its own".to_owned(),
-        });
+        return Err(InputError::conflict(
+            "options.forward",
+            format!("{}: port {} is given twice", syntax.name("options.forward"), twice[0]),
+            "give each service a port of its own",
+        ));
     }
     Ok(EgressPolicy {
         allow,
-        forwards: wishes.forwards.clone(),
-        model: is_agent || wishes.model_access,
-        vendor_tools: wishes.vendor_tools,
-        push: wishes.push.as_ref().map(ToString::to_string),
+        forwards: overrides.forwards.clone(),
+        model: is_agent || overrides.model_access,
+        vendor_tools: overrides.vendor_tools,
+        push: overrides.push.as_ref().map(ToString::to_string),
     })
 }
 

@@ -13,14 +13,18 @@ use serde_json::Number;
 const MOST: f64 = 9_007_199_254_740_991.0;
 
 /// Reads a field that is there. Where one of two is needed, `null` would be neither.
-pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    reader: D,
-) -> Result<Option<T>, D::Error> {
+///
+/// # Errors
+/// If it is `null`, or no such value.
+pub fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(reader: D) -> Result<Option<T>, D::Error> {
     T::deserialize(reader).map(Some)
 }
 
 /// Reads a whole number, however it is written.
-pub(crate) fn whole<'de, T: TryFrom<i128>, D: Deserializer<'de>>(reader: D) -> Result<Option<T>, D::Error> {
+///
+/// # Errors
+/// If it is not whole, or out of the type's range.
+pub fn whole<'de, T: TryFrom<i128>, D: Deserializer<'de>>(reader: D) -> Result<Option<T>, D::Error> {
     let Some(number) = Option::<Number>::deserialize(reader)? else { return Ok(None) };
     let exact = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
     let whole = exact.or_else(|| {
@@ -34,16 +38,22 @@ pub(crate) fn whole<'de, T: TryFrom<i128>, D: Deserializer<'de>>(reader: D) -> R
     let whole = whole.and_then(|whole| T::try_from(whole).ok());
     whole
         .map(Some)
-        .ok_or_else(|| D::Error::custom(format!("`{number}` is not a whole number, or out of its bounds")))
+        .ok_or_else(|| D::Error::custom(format!("`{number}` is not a whole number, or out of range")))
 }
 
 /// Reads an object. A list of its values in their order is none.
-pub(crate) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(reader: D) -> Result<T, D::Error> {
+///
+/// # Errors
+/// If it is anything else.
+pub fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(reader: D) -> Result<T, D::Error> {
     reader.deserialize_map(OnlyObject(PhantomData))
 }
 
 /// Reads a list of objects.
-pub(crate) fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(reader: D) -> Result<Vec<T>, D::Error> {
+///
+/// # Errors
+/// If it is anything else.
+pub fn objects<'de, T: Deserialize<'de>, D: Deserializer<'de>>(reader: D) -> Result<Vec<T>, D::Error> {
     struct One<T>(T);
 
     impl<'de, T: Deserialize<'de>> Deserialize<'de> for One<T> {
@@ -72,9 +82,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OnlyObject<T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::CreateRunRequest;
+    use crate::RunInput;
 
-    fn read(text: &str) -> Result<CreateRunRequest, serde_json::Error> {
+    fn read(text: &str) -> Result<RunInput, serde_json::Error> {
         serde_json::from_str(text)
     }
 

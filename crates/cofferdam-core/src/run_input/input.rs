@@ -1,10 +1,10 @@
-//! What a caller asks for.
+//! What a caller asks for, as it was written: nothing here is checked yet.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::read::{object, objects, present, whole};
-use crate::schema::{
+use crate::strict_json::{object, objects, present, whole};
+use crate::text_schema::{
     AgentNameText, AllowText, BranchText, CommitText, CpusText, FilePatternText, FolderText, ForwardText,
     ImageText, LaneText, ModelText, ProjectNameText, ReferenceText, RepoText, SayingText, SizeText, ToolText,
     VariableText,
@@ -13,14 +13,15 @@ use crate::schema::{
 /// A task for an agent, or a program. Both `POST /execute` and `POST /api/v1/runs` take it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CreateRunRequest {
+#[schema(as = CreateRunRequest)]
+pub struct RunInput {
     /// What the agent is to do. Either this or `command`.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = SayingText)]
     pub task: Option<String>,
     /// A program and its arguments instead of an agent. It is started as it is, never through a shell.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Vec<String>, min_items = 1, max_items = 1000)]
+    #[schema(value_type = Vec<String>, min_items = 1)]
     pub command: Option<Vec<String>>,
     /// The repository: an address (https, ssh, git), `owner/name` on GitHub, or a path of the service's machine; an
     /// empty workspace without it.
@@ -49,12 +50,14 @@ pub struct CreateRunRequest {
     pub role: Option<String>,
     /// Who goes first among those that wait: the higher number.
     #[serde(deserialize_with = "whole", default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = -100, maximum = 100)]
     pub priority: Option<i64>,
     /// Of one lane at most one run is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<LaneText>)]
     pub lane: Option<String>,
+    /// Whether only to answer with the request as it would be accepted, or with the refusal, and to start nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
     /// How it is done.
     #[serde(default, deserialize_with = "object", skip_serializing_if = "RunOptions::is_default")]
     pub options: RunOptions,
@@ -76,11 +79,11 @@ pub struct RunOptions {
     pub permission_mode: Option<String>,
     /// Stands in place of the CLI's own system prompt, where the CLI can; is added to it where it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 100_000, pattern = "^[^\\u0000]*$")]
+    #[schema(pattern = "^[^\\u0000]*$")]
     pub system_prompt: Option<String>,
     /// Added to the CLI's own system prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 100_000, pattern = "^[^\\u0000]*$")]
+    #[schema(pattern = "^[^\\u0000]*$")]
     pub append_system_prompt: Option<String>,
     /// The model, as the CLI names it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,11 +107,11 @@ pub struct RunOptions {
     pub network: Option<String>,
     /// What a sealed run may connect to besides its model: `HOST:PORT`, or a set such as `npm`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<AllowText>, max_items = 100)]
+    #[schema(value_type = Vec<AllowText>)]
     pub allow: Vec<String>,
     /// Services on the sandbox's own loopback: `PORT=HOST:PORT`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<ForwardText>, max_items = 20)]
+    #[schema(value_type = Vec<ForwardText>)]
     pub forward: Vec<String>,
     /// The branch of the repository that the agent itself may push.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,11 +129,9 @@ pub struct RunOptions {
     pub image: Option<String>,
     /// Longest time of one attempt, up to what the operator allows.
     #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1000, maximum = 604_800_000)]
     pub timeout_ms: Option<u64>,
     /// Turns of the model that the agent may take, where its CLI can count them.
     #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 10_000)]
     pub max_turns: Option<u32>,
     /// The folder of the repository that the agent starts in.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,27 +139,23 @@ pub struct RunOptions {
     pub working_dir: Option<String>,
     /// The only tools that the model has, as the CLI names them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<ToolText>, max_items = 100)]
+    #[schema(value_type = Vec<ToolText>)]
     pub allowed_tools: Vec<String>,
-    /// Tools that it has not.
+    /// Tools the model may not use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<ToolText>, max_items = 100)]
+    #[schema(value_type = Vec<ToolText>)]
     pub disallowed_tools: Vec<String>,
     /// How often the run is tried before it is given up.
     #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 100)]
     pub max_attempts: Option<u32>,
     /// What it may spend at the model, in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 0.000_001, maximum = 1_000_000)]
     pub max_cost_usd: Option<f64>,
     /// Tokens that it may use, input and output together.
     #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 4_294_967_295_u64)]
     pub max_tokens: Option<u64>,
     /// Calls of the model that it may make.
     #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 4_294_967_295_u64)]
     pub max_model_calls: Option<u64>,
     /// Memory of all its processes, such as `2g`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,7 +167,6 @@ pub struct RunOptions {
     pub cpus: Option<String>,
     /// Processes and threads.
     #[serde(deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 4_194_304)]
     pub pids: Option<u32>,
     /// What it may write to disk, such as `10g`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,15 +174,14 @@ pub struct RunOptions {
     pub disk: Option<String>,
     /// Names of the node's variables that are passed on. Needs the scope `system`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<VariableText>, max_items = 100)]
+    #[schema(value_type = Vec<VariableText>)]
     pub env: Vec<String>,
     /// Paths of the node that are visible inside. Needs the scope `system`.
     #[serde(deserialize_with = "objects", skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 100)]
-    pub mounts: Vec<MountRequest>,
+    pub mounts: Vec<MountInput>,
     /// Files that are shown although they look like secrets. Needs the scope `system` for a path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<FilePatternText>, max_items = 100)]
+    #[schema(value_type = Vec<FilePatternText>)]
     pub unmask: Vec<String>,
     /// Whether a run of `POST /execute` is cancelled when its caller hangs up.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,9 +191,10 @@ pub struct RunOptions {
 /// A path of the node that is visible inside, at the same path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MountRequest {
+#[schema(as = MountRequest)]
+pub struct MountInput {
     /// The path: absolute.
-    #[schema(min_length = 1, max_length = 4000, pattern = "^/[^\\u0000]*$")]
+    #[schema(min_length = 1, pattern = "^/[^\\u0000]*$")]
     pub path: String,
     /// Whether it may be written.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! How values that are text are described: each is one that a type of the core reads.
+//! How values that are text are described in OpenAPI: each is one that a type of this crate reads.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,10 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::run_input::bounds;
+
 macro_rules! texts {
-    ($($(#[$doc:meta])* $name:ident = $title:literal, $pattern:expr, $example:literal, $most:literal;)+) => { $(
+    ($($(#[$doc:meta])* $name:ident = $title:literal, $pattern:expr, $example:literal, $most:expr;)+) => { $(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
         pub struct $name;
@@ -62,21 +64,21 @@ texts! {
         r"^(?!-)(?!/)(?!refs/)(?!@$)(?!HEAD$)(?!.*(\.\.|//|@\{))(?!\.)(?!.*/\.)(?!.*\.lock(/|$))(?!.*[/.]$)[^\u0000-\u001f\u007f-\u009f ~^:?*\[\\+]+$",
         "fix-login", 200;
     /// A text that says something.
-    SayingText = "Text", r"^[^\u0000]*[^\s\u0000][^\u0000]*$", "Fix the login bug", 100_000;
+    SayingText = "Text", r"^[^\u0000]*[^\s\u0000][^\u0000]*$", "Fix the login bug", bounds::LONGEST_TASK_CHARS;
     /// What a commit says.
     CommitText = "CommitMessage", r"^[^\u0000]*[^\s\u0000][^\u0000]*$", "Fix the login", 65_536;
     /// A repository: an address, `owner/name`, or a path.
     RepoText = "Repo",
         r"^(https://[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z]([a-z0-9-]*[a-z0-9])?)+(/[0-9A-Za-z_][0-9A-Za-z._-]*)+|ssh://([a-z]+@)?[a-z][a-z0-9-]*[a-z0-9](\.[a-z]+)+(/[0-9A-Za-z_][0-9A-Za-z._-]*)+|git@[a-z][a-z0-9-]*[a-z0-9](\.[a-z]+)+:[0-9A-Za-z_][0-9A-Za-z._/-]*|[0-9A-Za-z_][0-9A-Za-z._-]*/[0-9A-Za-z_][0-9A-Za-z._-]*|/[^\u0000]*)$",
-        "https://github.com/owner/repo", 2000;
+        "https://github.com/owner/repo", bounds::LONGEST_REPO;
     /// The model, as a CLI names it.
-    ModelText = "Model", r"^(?!-)[^\u0000-\u001f\u007f-\u009f]+$", "sonnet", 200;
+    ModelText = "Model", r"^(?!-)[^\u0000-\u001f\u007f-\u009f]+$", "sonnet", bounds::LONGEST_MODEL;
     /// A folder below the workspace's root.
     FolderText = "Folder", r"^[0-9A-Za-z_-][0-9A-Za-z_-]*(/[0-9A-Za-z_-]+)*$", "services/api", 1024;
     /// The name of a variable.
     VariableText = "Variable", "^[A-Za-z_][0-9A-Za-z_]*$", "LANG", 200;
     /// A pattern of file names.
-    FilePatternText = "FilePattern", r"^[0-9A-Za-z_.*?/ -]+$", ".env*", 200;
+    FilePatternText = "FilePattern", r"^[^\u0000-\u001f\u007f-\u009f\[\]{}\\]+$", ".env*", bounds::LONGEST_PATTERN;
     /// A tool, as the CLI names it.
     ToolText = "Tool", r"^[A-Za-z][0-9A-Za-z_*-]*(\([^\u0000-\u001f\u007f-\u009f()]*\))?$", "Bash(git log *)", 200;
     /// What a sealed run may connect to: a set of the settings, or HOST:PORT.

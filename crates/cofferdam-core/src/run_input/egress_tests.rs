@@ -1,39 +1,41 @@
-use super::super::{Spoken, choose, policy_of};
+use super::super::InputSyntax;
+use super::super::choice::choose;
+use super::super::policy::policy_of;
 use super::*;
-use crate::policy::LimitsRule;
 use crate::settings::Effective;
 
-fn network(wishes: &Wishes, is_agent: bool) -> Result<Network, String> {
+fn network(overrides: &RunOverrides, is_agent: bool) -> Result<Network, String> {
     let settings = Effective::default();
-    let choice = choose(wishes, &settings).map_err(|error| error.to_string())?;
-    network_of(wishes, &choice, is_agent).map_err(|error| error.to_string())
+    let choice = choose(overrides, &settings).map_err(|error| error.problem + "; " + &error.hint)?;
+    network_of(overrides, &choice, is_agent).map_err(|error| error.problem + "; " + &error.hint)
 }
 
-fn allow_npm() -> Wishes {
-    Wishes { allow: vec!["npm".to_owned()], ..Wishes::default() }
+fn allow_npm() -> RunOverrides {
+    RunOverrides { allow: vec!["npm".parse().unwrap()], ..RunOverrides::default() }
 }
 
 #[test]
 fn an_agent_is_sealed_and_a_plain_command_has_no_network() {
-    assert_eq!(network(&Wishes::default(), true), Ok(Network::Sealed));
-    assert_eq!(network(&Wishes::default(), false), Ok(Network::None));
+    assert_eq!(network(&RunOverrides::default(), true), Ok(Network::Sealed));
+    assert_eq!(network(&RunOverrides::default(), false), Ok(Network::None));
     assert_eq!(network(&allow_npm(), false), Ok(Network::Sealed));
 }
 
 #[test]
 fn what_only_the_broker_gives_is_refused_without_it() {
-    let open = Wishes { network: Some(Network::Open), ..allow_npm() };
+    let open = RunOverrides { network: Some(Network::Open), ..allow_npm() };
     assert!(network(&open, true).unwrap_err().contains("--allow works with --network sealed only"));
-    let none = Wishes { network: Some(Network::None), ..Wishes::default() };
+    let none = RunOverrides { network: Some(Network::None), ..RunOverrides::default() };
     assert!(network(&none, true).unwrap_err().contains("its model"));
-    let on_the_host = Wishes { network: Some(Network::Sealed), mode: Some(Mode::Host), ..Wishes::default() };
+    let on_the_host =
+        RunOverrides { network: Some(Network::Sealed), mode: Some(Mode::Host), ..RunOverrides::default() };
     assert!(network(&on_the_host, true).unwrap_err().contains("cannot close the network"));
 }
 
 #[test]
-fn an_error_names_what_was_wished_as_the_caller_wrote_it() {
-    let wishes = Wishes { spoken: Spoken::Fields, network: Some(Network::Open), ..allow_npm() };
-    let error = network(&wishes, true).unwrap_err();
+fn an_error_names_the_field_as_the_caller_wrote_it() {
+    let overrides = RunOverrides { syntax: InputSyntax::Fields, network: Some(Network::Open), ..allow_npm() };
+    let error = network(&overrides, true).unwrap_err();
     assert!(error.contains("options.allow works") && error.contains("`\"network\": \"sealed\"`"), "{error}");
     assert!(!error.contains("--"), "{error}");
 }
@@ -58,9 +60,9 @@ fn a_forward_has_a_port_that_the_agent_may_listen_on_and_a_target() {
         assert!(bad.parse::<Forward>().is_err(), "{bad}");
     }
     let forwards = ["5432=a:1", "5432=b:1"].map(|text| text.parse().unwrap()).to_vec();
-    let wishes = Wishes { forwards, ..Wishes::default() };
+    let overrides = RunOverrides { forwards, ..RunOverrides::default() };
     let settings = Effective::default();
-    let choice = choose(&wishes, &settings).unwrap();
-    let policy = policy_of(&wishes, &choice, &settings.settings, false, LimitsRule::Required);
+    let choice = choose(&overrides, &settings).unwrap();
+    let policy = policy_of(&overrides, &choice, &settings.settings, false, Vec::new());
     assert!(policy.unwrap_err().problem.contains("port 5432 is given twice"));
 }

@@ -1,0 +1,33 @@
+//! One description of a run, as a caller writes it, and its validation: from [`RunInput`] and the settings to a
+//! [`crate::RunRequest`]. The command line, the service and messages take the same way, so that one text means the same
+//! in all of them.
+//!
+//! Whoever holds the request holds a valid one: nothing checks again. What is not decided here is whether its caller may
+//! ask for it, beyond the paths that [`Surroundings::may_name_path`] says may be looked at.
+
+mod agent;
+pub mod bounds;
+mod choice;
+mod egress;
+mod env;
+mod error;
+mod input;
+mod mount;
+mod overrides;
+mod policy;
+mod source;
+mod surroundings;
+mod syntax;
+#[cfg(test)]
+pub(crate) mod test_machine;
+mod validate;
+
+pub use self::choice::{Asked, Choice, choose_agent};
+pub use self::egress::allow_rules;
+pub use self::env::MODEL_KEYS;
+pub use self::error::{InputError, InputErrorKind};
+pub use self::input::{MountInput, RunInput, RunOptions};
+pub use self::source::{FoundSource, find_source};
+pub use self::surroundings::{PathUse, Surroundings, Variable};
+pub use self::syntax::{FIELDS as INPUT_FIELDS, InputSyntax};
+pub use self::validate::{Context, Placing, Validated, Workspace, validate};

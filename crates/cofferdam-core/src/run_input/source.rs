@@ -1,0 +1,177 @@
+//! Where a workspace comes from: an address, `owner/name`, or a path.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::bounds::LONGEST_REPO;
+use super::{InputError, InputErrorKind, InputSyntax, PathUse, Surroundings};
+use crate::git_reference::git_reference;
+use crate::project::Project;
+use crate::repo_url::{LocalUrls, RepoUrl, RepoUrlError};
+use crate::run::Source;
+
+/// A source that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundSource {
+    /// The source.
+    pub source: Source,
+    /// The root of the work tree on this machine, if it is one.
+    pub root: Option<PathBuf>,
+}
+
+impl FoundSource {
+    /// Whether it is on this machine, so that only its nodes can work on it.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        match &self.source {
+            Source::Empty => false,
+            Source::Local { .. } => true,
+            Source::Git { url, .. } => url.host().is_none(),
+        }
+    }
+}
+
+/// Finds what `repo` and `ref` name, if this caller may name it.
+///
+/// # Errors
+/// If it is nothing that a workspace can come from.
+pub fn find_source(
+    repo: Option<&str>,
+    reference: Option<&str>,
+    local_urls: LocalUrls,
+    syntax: InputSyntax,
+    surroundings: &dyn Surroundings,
+) -> Result<FoundSource, InputError> {
+    let reference = checked_reference(reference)?;
+    let Some(repo) = repo else {
+        return match reference {
+            Some(_) => {
+                let hint = format!("name one with {}", syntax.name("repo"));
+                Err(InputError::invalid("ref", "there is no repository", hint))
+            }
+            None => Ok(FoundSource { source: Source::Empty, root: None }),
+        };
+    };
+    if repo.chars().count() > LONGEST_REPO {
+        let problem = format!("must not be longer than {LONGEST_REPO} characters");
+        return Err(InputError::new("repo", InputErrorKind::RepoFormat, problem, HINT));
+    }
+    if repo.starts_with('/') {
+        return Ok(here(local_root(Path::new(repo), surroundings)?, reference));
+    }
+    let url = address(repo, local_urls)?;
+    Ok(FoundSource { source: Source::Git { url, reference }, root: None })
+}
+
+/// The source of a project, from its own reference or from another.
+pub(super) fn of_project(project: &Project, reference: Option<&str>) -> Result<FoundSource, InputError> {
+    let reference = checked_reference(reference)?;
+    Ok(match project.source.clone() {
+        Source::Empty => FoundSource { source: Source::Empty, root: None },
+        Source::Local { path } => here(path, reference),
+        Source::Git { url, reference: own } => {
+            FoundSource { source: Source::Git { url, reference: reference.or(own) }, root: None }
+        }
+    })
+}
+
+/// A repository of this machine: as it is now, or one of its commits.
+fn here(root: PathBuf, reference: Option<String>) -> FoundSource {
+    let source = match reference {
+        None => Source::Local { path: root.clone() },
+        Some(_) => Source::Git { url: RepoUrl::of_folder(&root), reference },
+    };
+    FoundSource { source, root: Some(root) }
+}
+
+fn checked_reference(reference: Option<&str>) -> Result<Option<String>, InputError> {
+    reference.map(git_reference).transpose().map_err(|error| InputError::of_value("ref", error))
+}
+
+const HINT: &str = "use an address such as `https://host/path` or `git@host:path`, or the path of a folder";
+
+fn address(repo: &str, local_urls: LocalUrls) -> Result<RepoUrl, InputError> {
+    let text = match is_short(repo) {
+        true => format!("https://github.com/{repo}"),
+        false => repo.to_owned(),
+    };
+    RepoUrl::parse(&text, local_urls).map_err(|error| {
+        let hint = match error {
+            RepoUrlError::Credentials { .. } => {
+                "leave the password out and let git's credential helper or an ssh key supply it"
+            }
+            _ => HINT,
+        };
+        InputError::new("repo", InputErrorKind::RepoFormat, error.to_string(), hint)
+    })
+}
+
+/// `owner/name`, as GitHub allows them.
+fn is_short(repo: &str) -> bool {
+    let plain = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with(['.', '-'])
+            && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+    };
+    repo.split_once('/').is_some_and(|(owner, name)| plain(owner) && plain(name))
+}
+
+/// The root of the repository at a path. Whoever may not name the path learns nothing about it: neither by `..` nor by
+/// a link, whose target may be there or not.
+fn local_root(path: &Path, surroundings: &dyn Surroundings) -> Result<PathBuf, InputError> {
+    let may_name = |path: &Path| surroundings.may_name_path(path, PathUse::Repository);
+    let refused = || {
+        InputError::new(
+            "repo",
+            InputErrorKind::NotAllowed,
+            "this path is not allowed to this caller",
+            "add a folder above it to service.allowed_roots, or use a key with the scope `system`",
+        )
+    };
+    let missing = |problem: &str| {
+        InputError::new("repo", InputErrorKind::PathNotFound, problem, "use the path of a repository")
+    };
+    if !may_name(&without_steps_up(path)) {
+        return Err(refused());
+    }
+    let Some(found) = look_at(path, surroundings) else {
+        let nearest = path.ancestors().skip(1).find_map(|above| look_at(above, surroundings));
+        return Err(match nearest.is_none_or(|nearest| may_name(&nearest)) {
+            true => missing("there is no such folder"),
+            false => refused(),
+        });
+    };
+    if !may_name(&found) {
+        return Err(refused());
+    }
+    let root =
+        surroundings.repository_root(&found).ok_or_else(|| missing("it is not in a git repository"))?;
+    // The root may be above what the operator allows.
+    match may_name(&root) {
+        true => Ok(root),
+        false => Err(refused()),
+    }
+}
+
+/// No system call takes a path with a NUL in it.
+pub(super) fn look_at(path: &Path, surroundings: &dyn Surroundings) -> Option<PathBuf> {
+    let is_whole = !path.as_os_str().as_encoded_bytes().contains(&0);
+    is_whole.then(|| surroundings.canonical(path)).flatten()
+}
+
+/// The path with each `..` taken as written, without a look at links.
+fn without_steps_up(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

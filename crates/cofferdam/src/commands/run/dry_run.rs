@@ -1,0 +1,168 @@
+//! `--dry-run`: what would be run, and nothing started.
+
+use std::time::Duration;
+
+use cofferdam_api::DryRunResponse;
+use cofferdam_core::{Limits, MountAccess, Network, Policy, RunRequest, Source, show_bytes};
+use serde_json::json;
+
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::units::show_duration;
+use crate::{sanitize, terminal};
+
+/// Prints a request that was accepted. With `--json` it is what a service answers.
+pub(super) fn print(request: RunRequest, json: bool) -> Result<ExitCode, Failure> {
+    match json {
+        true => terminal::write_json(&json!(DryRunResponse { dry_run: true, request }))?,
+        false => {
+            let lines = text_of(&request);
+            let lines = lines.lines().map(|line| format!("{}\n", sanitize::line(line)));
+            terminal::write_stdout(lines.collect::<String>().as_bytes())?;
+        }
+    }
+    terminal::write_stderr("cofferdam: dry run: nothing was started\n");
+    Ok(ExitCode::Succeeded)
+}
+
+fn text_of(request: &RunRequest) -> String {
+    let policy = &request.policy;
+    let rows = [
+        ("agent", agent(request)),
+        ("repository", repository(request)),
+        ("mode", policy.mode.to_string()),
+        ("network", policy.network.to_string()),
+        ("may reach", reach(policy)),
+        ("limits", limits(&policy.limits)),
+        ("time", time(request)),
+        ("budget", budget(policy)),
+        ("mounts", mounts(policy)),
+        ("variables", list(policy.env.iter().cloned())),
+    ];
+    rows.into_iter().map(|(name, value)| format!("{name:<11} {value}\n")).collect()
+}
+
+fn agent(request: &RunRequest) -> String {
+    let provider = request.agent.provider();
+    match request.agent.prompt().and_then(|setup| setup.model.as_deref()) {
+        Some(model) => format!("{provider}, model {model}"),
+        None => provider.to_owned(),
+    }
+}
+
+fn repository(request: &RunRequest) -> String {
+    match &request.source {
+        Source::Empty => "none: an empty workspace".to_owned(),
+        Source::Local { path } => format!("{} as it is now", path.display()),
+        Source::Git { url, reference: None } => url.to_string(),
+        Source::Git { url, reference: Some(reference) } => format!("{url} at {reference}"),
+    }
+}
+
+fn reach(policy: &Policy) -> String {
+    let egress = &policy.egress;
+    match policy.network {
+        Network::None => "nothing".to_owned(),
+        Network::Open => "everything that this machine reaches".to_owned(),
+        Network::Sealed => {
+            let model = egress.model.then(|| "its model".to_owned());
+            let forwards =
+                egress.forwards.iter().map(|forward| format!("{} as port {}", forward.target, forward.port));
+            let push = egress.push.iter().map(|branch| format!("branch {branch} of the repository, to push"));
+            list(
+                model
+                    .into_iter()
+                    .chain(egress.allow.iter().map(ToString::to_string))
+                    .chain(forwards)
+                    .chain(push),
+            )
+        }
+    }
+}
+
+fn limits(limits: &Limits) -> String {
+    format!(
+        "{} memory, {} processors, {} processes, {} disk",
+        show_bytes(limits.memory_bytes),
+        f64::from(limits.cpus_milli) / 1000.0,
+        limits.pids,
+        show_bytes(limits.workspace_bytes)
+    )
+}
+
+fn time(request: &RunRequest) -> String {
+    let one = show_duration(Duration::from_millis(request.policy.timeout_ms));
+    match request.retry.max_attempts {
+        1 => format!("{one}, 1 attempt"),
+        attempts => format!("{one} each, up to {attempts} attempts"),
+    }
+}
+
+fn budget(policy: &Policy) -> String {
+    let budget = &policy.budget;
+    #[expect(clippy::cast_precision_loss, reason = "amounts are below 2^53")]
+    let cost = budget.max_cost_micro_usd.map(|micro| format!("{} US dollars", micro as f64 / 1e6));
+    let tokens = budget.max_tokens.map(|tokens| format!("{tokens} tokens"));
+    let calls = budget.max_model_calls.map(|calls| format!("{calls} calls of the model"));
+    list(cost.into_iter().chain(tokens).chain(calls))
+}
+
+fn mounts(policy: &Policy) -> String {
+    list(policy.mounts.iter().map(|mount| match mount.access {
+        MountAccess::Ro => format!("{} (read-only)", mount.path.display()),
+        MountAccess::Rw => format!("{} (writable)", mount.path.display()),
+    }))
+}
+
+fn list(entries: impl Iterator<Item = String>) -> String {
+    let entries: Vec<String> = entries.collect();
+    match entries.is_empty() {
+        true => "none".to_owned(),
+        false => entries.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::{AgentSetup, Mount, PromptSetup, RunId};
+
+    use super::*;
+
+    #[test]
+    fn a_dry_run_says_what_the_run_would_have() {
+        let policy = Policy {
+            network: Network::Sealed,
+            mounts: vec![Mount { path: "/srv/data".into(), access: MountAccess::Rw }],
+            ..Policy::default()
+        };
+        let mut request = RunRequest {
+            id: RunId::new(1, 2),
+            source: Source::Empty,
+            workspace: Default::default(),
+            working_dir: None,
+            agent: AgentSetup::ClaudeCode(PromptSetup { model: Some("sonnet".into()), ..Default::default() }),
+            conversation: None,
+            policy,
+            publish: None,
+            retry: Default::default(),
+            placement: Default::default(),
+            claimable_by: None,
+            replay_of: None,
+        };
+        request.policy.egress.model = true;
+        request.policy.egress.allow = vec!["npm.example:443".parse().unwrap()];
+        request.policy.budget.max_tokens = Some(1000);
+        insta::assert_snapshot!(text_of(&request), @r"
+        agent       claude_code, model sonnet
+        repository  none: an empty workspace
+        mode        native
+        network     sealed
+        may reach   its model, npm.example:443
+        limits      2 GiB memory, 1 processors, 256 processes, 10 GiB disk
+        time        10m 00s, 1 attempt
+        budget      1000 tokens
+        mounts      /srv/data (writable)
+        variables   none
+        ");
+    }
+}

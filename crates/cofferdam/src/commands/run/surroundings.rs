@@ -1,0 +1,61 @@
+//! What the core has to know of whoever types a command, and of this machine.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use cofferdam_core::{Mode, PathUse, PromptSetup, Provider, Surroundings, ValueError, Variable};
+
+use super::agent::Agents;
+use super::env;
+use crate::repository::root_around;
+
+/// Whoever types a command, and this machine.
+pub(super) struct CommandSurroundings<'a> {
+    agents: Agents<'a>,
+    /// Set once nobody named an agent: what to say about the choice.
+    chosen: RefCell<Option<String>>,
+}
+
+impl<'a> CommandSurroundings<'a> {
+    pub(super) fn new(agents: Agents<'a>) -> Self {
+        Self { agents, chosen: RefCell::new(None) }
+    }
+
+    /// What to say about the agent that was chosen, if nobody named one.
+    pub(super) fn chosen(self) -> Option<String> {
+        self.chosen.into_inner()
+    }
+}
+
+impl Surroundings for CommandSurroundings<'_> {
+    /// Whoever sits at this machine may name what they can see, and the kernel says what that is.
+    fn may_name_path(&self, _path: &Path, _path_use: PathUse) -> bool {
+        true
+    }
+
+    fn canonical(&self, path: &Path) -> Option<PathBuf> {
+        path.canonicalize().ok()
+    }
+
+    fn repository_root(&self, path: &Path) -> Option<PathBuf> {
+        root_around(path)
+    }
+
+    fn state_folder(&self) -> Option<PathBuf> {
+        self.agents.caller.state_folder()?.canonicalize().ok()
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.agents.caller.home()?.canonicalize().ok()
+    }
+
+    fn variable(&self, name: &str) -> Variable {
+        env::variable(name, self.agents.caller)
+    }
+
+    fn default_agent(&self, mode: Mode, setup: &PromptSetup) -> Result<Provider, ValueError> {
+        let (provider, notice) = self.agents.first_that_can(mode, setup)?;
+        self.chosen.replace(Some(notice));
+        Ok(provider)
+    }
+}
