@@ -37,6 +37,18 @@ pub enum Source {
     },
 }
 
+impl Source {
+    /// Whether it is on this machine, so that only its nodes can work on it.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        match self {
+            Self::Empty => false,
+            Self::Local { .. } => true,
+            Self::Git { url, .. } => url.host().is_none(),
+        }
+    }
+}
+
 /// What the agent's changes are made to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{AgentSettings, AgentSetup, Effective, Mode, PromptSetup, Provider};
+use cofferdam_core::{
+    AgentSettings, AgentSetup, Asked, Effective, Mode, PromptSetup, Provider, choose_agent,
+};
 use cofferdam_runner::installation::Cli;
 
-use crate::caller::Caller;
-use crate::commands::run::policy_of;
 use crate::failure::UsageError;
 
 /// An agent that can be named.
@@ -25,15 +25,15 @@ pub(crate) struct KnownAgent {
 }
 
 /// All of them: those of the settings first, then the CLIs whose names are not taken.
-pub(crate) fn known_agents(caller: &Caller, settings: &Effective) -> Result<Vec<KnownAgent>, UsageError> {
+pub(crate) fn known_agents(settings: &Effective) -> Result<Vec<KnownAgent>, UsageError> {
     let agents = &settings.settings.agents;
     let set =
         agents.iter().map(|(name, agent)| (name.to_string(), cli_of(agent.provider), Some(agent.clone())));
     let own = Cli::ALL.into_iter().filter(|cli| !agents.contains_key(cli.provider()));
     let own = own.map(|cli| (cli.provider().to_owned(), cli, None));
     let known = |(name, cli, settings_of_it): (String, Cli, Option<AgentSettings>)| {
-        let (policy, mode_origin) = policy_of(&name, None, caller, settings)?;
-        Ok(KnownAgent { name, cli, settings: settings_of_it, mode: policy.mode, mode_origin })
+        let Asked { value: mode, by: mode_origin } = choose_agent(&name, settings)?.mode;
+        Ok(KnownAgent { name, cli, settings: settings_of_it, mode, mode_origin })
     };
     set.chain(own).map(known).collect()
 }
@@ -98,8 +98,7 @@ mod tests {
         let text = r#"{"agents": {"coder": {"provider": "anthropic", "sandbox_mode": "docker"},
                                   "codex": {"provider": "opencode"}}}"#;
         let settings = Effective::default().under(&read_layer(text, &Origin::Global("/g".into())).unwrap());
-        let caller = Caller { env: [].into(), current_folder: "/".into() };
-        let agents = known_agents(&caller, &settings).unwrap();
+        let agents = known_agents(&settings).unwrap();
         let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
         assert_eq!(names, ["coder", "codex", "claude_code", "opencode"]);
         let coder = named(&agents, "coder").unwrap();

@@ -139,7 +139,7 @@ fn help_of_run_names_every_flag_and_exit_code() {
           --allowed-tools <TOOLS>
               The only tools that its model has, such as `Read,Grep,Bash(git log *)` (repeatable)
           --disallowed-tools <TOOLS>
-              Tools that its model has not (repeatable)
+              Tools the model may not use (repeatable)
           --max-turns <NUMBER>
               Turns of the model that the agent may take, where it can count them
           --repo <PATH|URL>
@@ -199,6 +199,8 @@ fn help_of_run_names_every_flag_and_exit_code() {
           --server <URL>
               Ask a service to do it, such as `http://127.0.0.1:8787` [default: COFFERDAM_SERVER, or
               this machine]
+          --dry-run
+              Only say what would be run, with which policy, or why it is refused; start nothing
           --apply
               Apply the diff to the local repository if the run succeeds
           --output <FILE>
@@ -239,23 +241,23 @@ fn not_a_repository_is_a_usage_error() {
 fn bad_addresses_are_usage_errors() {
     let place = Place::new();
     insta::assert_snapshot!(place.says(&["run", "--repo", "ext::sh -c id", "--", "true"]), @r"
-    error: repository address `ext::sh -c id` names a remote helper, which could run any program
-    hint: type an address such as https://host/path or git@host:path, or the path of a folder
+    error: --repo: repository address `ext::sh -c id` names a remote helper, which could run any program
+    hint: use an address such as `https://host/path` or `git@host:path`, or the path of a folder
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--repo", "--upload-pack=id", "--", "true"]), @r"
-    error: repository address `--upload-pack=id` starts with `-`, which git would read as an option
-    hint: type an address such as https://host/path or git@host:path, or the path of a folder
+    error: --repo: repository address `--upload-pack=id` starts with `-`, which git would read as an option
+    hint: use an address such as `https://host/path` or `git@host:path`, or the path of a folder
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--repo", "https://me:hunter2@host/a", "--", "true"]), @r"
-    error: the repository address for host `host` holds a password or token
+    error: --repo: the repository address for host `host` holds a password or token
     hint: leave the password out and let git's credential helper or an ssh key supply it
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--repo", "http://host/a", "--", "true"]), @r"
-    error: repository address `http://host/a` has the scheme `http` (use https, ssh or git)
-    hint: type an address such as https://host/path or git@host:path, or the path of a folder
+    error: --repo: repository address `http://host/a` has the scheme `http` (use https, ssh or git)
+    hint: use an address such as `https://host/path` or `git@host:path`, or the path of a folder
     exit 2
     ");
 }
@@ -264,57 +266,57 @@ fn bad_addresses_are_usage_errors() {
 fn bad_values_say_what_to_type() {
     let place = Place::new();
     insta::assert_snapshot!(place.says(&["run", "--timeout", "soon", "--", "true"]), @r"
-    error: --timeout `soon` is not a duration
+    error: --timeout: `soon` is not a duration
     hint: type seconds or a duration such as `90s`, `10m` or `1h30m`
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--memory", "-1g", "--", "true"]), @r"
-    error: --memory `-1g` is not a size
+    error: --memory: `-1g` is not a size
     hint: type a size such as `512m`, `2g` or `2GiB`
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--cpus", "many", "--", "true"]), @r"
-    error: --cpus `many` is not a number of processors
+    error: --cpus: `many` is not a number of processors
     hint: type a number of processors such as `0.5` or `2`
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--pids", "0", "--", "true"]), @r"
-    error: --pids `0` is not a whole number between 1 and 4194304
-    hint: type a number, such as `--pids 2`
+    error: --pids: out of range (1 to 4194304)
+    hint: use a value in that range
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--max-attempts", "0", "--", "true"]), @r"
-    error: --max-attempts `0` is not a whole number between 1 and 100
-    hint: type a number, such as `--max-attempts 2`
+    error: --max-attempts: out of range (1 to 100)
+    hint: use a value in that range
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--mode", "dcoker", "--", "true"]), @r"
-    error: unknown mode `dcoker` (use `native`, `docker`, `apple` or `host`)
-    hint: type `--mode native`
+    error: --mode: unknown mode `dcoker` (use `native`, `docker`, `apple` or `host`)
+    hint: use `--mode native`
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--mode", "host", "--network", "none", "--", "true"]), @r"
     error: --mode host cannot close the network
-    hint: type `--mode native`, or leave --network out
+    hint: use `--mode native`, or leave --network out
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--env", "TOKEN=hunter2", "--", "true"]), @r"
-    error: --env takes the name of a variable, not a value (in `TOKEN=…`)
+    error: --env: takes the name of a variable, not a value (in `TOKEN=…`)
     hint: type `export TOKEN=…` first, then `--env TOKEN`, which keeps the value out of `ps`
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--env", "NOT_SET", "--", "true"]), @r"
-    error: --env NOT_SET: no such variable is set here
+    error: --env: no variable NOT_SET is set here
     hint: type `export NOT_SET=…` first
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--mount", "/", "--", "true"]), @r"
-    error: --mount /: this is the whole machine
+    error: --mount: `/` cannot be mounted: this is the whole machine
     hint: name the folder that is needed and nothing around it
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--ref", "-x", "--", "true"]), @r"
-    error: --ref `-x` is not the name of a branch, a tag or a commit
+    error: --ref: `-x` is not the name of a branch, a tag or a commit
     hint: type a plain name such as `main`, `v1.2` or a commit id
     exit 2
     ");
@@ -331,10 +333,25 @@ fn bad_values_say_what_to_type() {
 }
 
 #[test]
+fn a_dry_run_says_what_would_be_run_and_starts_nothing() {
+    let place = Place::new();
+    insta::assert_snapshot!(
+        place.says(&["run", "--dry-run", "--allow", "a.example:443", "--timeout", "90s", "--", "make", "test"]),
+        @""
+    );
+    insta::assert_snapshot!(place.says(&["run", "--dry-run", "--pids", "0", "--", "true"]), @r"
+    error: --pids: out of range (1 to 4194304)
+    hint: use a value in that range
+    exit 2
+    ");
+    assert!(!place.folder.path().join(".cofferdam").exists(), "the record is not touched");
+}
+
+#[test]
 fn a_missing_command_and_an_unknown_flag_are_usage_errors() {
     let place = Place::new();
     insta::assert_snapshot!(place.says(&["run"]), @r#"
-    error: there is neither a prompt nor a program
+    error: PROMPT: must be given, or CMD instead
     hint: type `cofferdam run "make the tests pass"`, or a program: `cofferdam run -- make test`
     exit 2
     "#);

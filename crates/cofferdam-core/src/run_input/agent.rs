@@ -47,7 +47,13 @@ fn prompt_of(
 ) -> Result<AgentSetup, InputError> {
     let options = &input.options;
     if task.trim().is_empty() {
-        return Err(InputError::invalid("task", "must not be empty", "say what is to be done"));
+        let hint = match syntax {
+            InputSyntax::Flags => {
+                "type `cofferdam run \"make the tests pass\"`, or `-` to read it from stdin"
+            }
+            InputSyntax::Fields => "say what is to be done, such as \"Fix the login bug\"",
+        };
+        return Err(InputError::invalid("task", "must not be empty", hint));
     }
     check_text("task", Some(task), LONGEST_TASK_CHARS, LONGEST_TASK_BYTES)?;
     for (field, text) in [

@@ -27,7 +27,7 @@ pub use self::egress::allow_rules;
 pub use self::env::MODEL_KEYS;
 pub use self::error::{InputError, InputErrorKind};
 pub use self::input::{MountInput, RunInput, RunOptions};
-pub use self::source::{FoundSource, find_source};
+pub use self::source::find_source;
 pub use self::surroundings::{PathUse, Surroundings, Variable};
 pub use self::syntax::{FIELDS as INPUT_FIELDS, InputSyntax};
 pub use self::validate::{Context, Placing, Validated, Workspace, validate};

@@ -9,27 +9,6 @@ use crate::project::Project;
 use crate::repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 use crate::run::Source;
 
-/// A source that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundSource {
-    /// The source.
-    pub source: Source,
-    /// The root of the work tree on this machine, if it is one.
-    pub root: Option<PathBuf>,
-}
-
-impl FoundSource {
-    /// Whether it is on this machine, so that only its nodes can work on it.
-    #[must_use]
-    pub fn is_here(&self) -> bool {
-        match &self.source {
-            Source::Empty => false,
-            Source::Local { .. } => true,
-            Source::Git { url, .. } => url.host().is_none(),
-        }
-    }
-}
-
 /// Finds what `repo` and `ref` name, if this caller may name it.
 ///
 /// # Errors
@@ -40,7 +19,7 @@ pub fn find_source(
     local_urls: LocalUrls,
     syntax: InputSyntax,
     surroundings: &dyn Surroundings,
-) -> Result<FoundSource, InputError> {
+) -> Result<Source, InputError> {
     let reference = checked_reference(reference)?;
     let Some(repo) = repo else {
         return match reference {
@@ -48,7 +27,7 @@ pub fn find_source(
                 let hint = format!("name one with {}", syntax.name("repo"));
                 Err(InputError::invalid("ref", "there is no repository", hint))
             }
-            None => Ok(FoundSource { source: Source::Empty, root: None }),
+            None => Ok(Source::Empty),
         };
     };
     if repo.chars().count() > LONGEST_REPO {
@@ -59,28 +38,25 @@ pub fn find_source(
         return Ok(here(local_root(Path::new(repo), surroundings)?, reference));
     }
     let url = address(repo, local_urls)?;
-    Ok(FoundSource { source: Source::Git { url, reference }, root: None })
+    Ok(Source::Git { url, reference })
 }
 
 /// The source of a project, from its own reference or from another.
-pub(super) fn of_project(project: &Project, reference: Option<&str>) -> Result<FoundSource, InputError> {
+pub(super) fn of_project(project: &Project, reference: Option<&str>) -> Result<Source, InputError> {
     let reference = checked_reference(reference)?;
     Ok(match project.source.clone() {
-        Source::Empty => FoundSource { source: Source::Empty, root: None },
+        Source::Empty => Source::Empty,
         Source::Local { path } => here(path, reference),
-        Source::Git { url, reference: own } => {
-            FoundSource { source: Source::Git { url, reference: reference.or(own) }, root: None }
-        }
+        Source::Git { url, reference: own } => Source::Git { url, reference: reference.or(own) },
     })
 }
 
 /// A repository of this machine: as it is now, or one of its commits.
-fn here(root: PathBuf, reference: Option<String>) -> FoundSource {
-    let source = match reference {
-        None => Source::Local { path: root.clone() },
-        Some(_) => Source::Git { url: RepoUrl::of_folder(&root), reference },
-    };
-    FoundSource { source, root: Some(root) }
+fn here(path: PathBuf, reference: Option<String>) -> Source {
+    match reference {
+        None => Source::Local { path },
+        Some(_) => Source::Git { url: RepoUrl::of_folder(&path), reference },
+    }
 }
 
 fn checked_reference(reference: Option<&str>) -> Result<Option<String>, InputError> {

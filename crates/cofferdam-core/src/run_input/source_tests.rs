@@ -1,7 +1,7 @@
 use super::*;
 use crate::run_input::test_machine::Machine;
 
-fn find(repo: &str) -> Result<FoundSource, InputErrorKind> {
+fn find(repo: &str) -> Result<Source, InputErrorKind> {
     find_source(Some(repo), None, LocalUrls::Refuse, InputSyntax::Fields, &Machine::new())
         .map_err(|error| error.kind)
 }
@@ -32,11 +32,11 @@ fn addresses_that_run_programs_or_hold_a_password_are_refused() {
 #[test]
 fn a_path_is_the_repository_around_it() {
     let found = find("/srv/a/deep").unwrap();
-    assert_eq!(found.source, Source::Local { path: "/srv/a".into() });
-    assert!(found.is_here() && found.root == Some("/srv/a".into()));
+    assert!(found.is_here());
+    assert_eq!(found, Source::Local { path: "/srv/a".into() });
     let machine = Machine::new();
     let old = find_source(Some("/srv/a"), Some("v1"), LocalUrls::Refuse, InputSyntax::Fields, &machine);
-    let Source::Git { url, reference } = old.unwrap().source else { panic!("it is a commit") };
+    let Source::Git { url, reference } = old.unwrap() else { panic!("it is a commit") };
     assert_eq!((url.as_str(), reference.as_deref()), ("file:///srv/a", Some("v1")));
 }
 

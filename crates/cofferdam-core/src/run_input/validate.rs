@@ -8,7 +8,7 @@ use super::env::{PassedOn, passed_on};
 use super::mount::mounts_of;
 use super::overrides::{RunOverrides, text_of};
 use super::policy::{limits_of, policy_of, retry_of, timeout_of};
-use super::source::{FoundSource, find_source, of_project};
+use super::source::{find_source, of_project};
 use super::{Choice, InputError, InputSyntax, RunInput, Surroundings};
 use crate::ids::{PlaceId, RunId};
 use crate::placement::{Placement, Priority};
@@ -83,8 +83,6 @@ pub struct Validated {
     pub kept_out_env: Vec<String>,
     /// Variables that `env_allowlist` lists, and whose value is not text.
     pub unreadable_env: Vec<String>,
-    /// The root of the work tree on this machine that the workspace comes from, if it is one.
-    pub repository: Option<std::path::PathBuf>,
 }
 
 /// Checks an input down to its last field.
@@ -96,7 +94,7 @@ pub fn validate(input: &RunInput, context: &Context<'_>) -> Result<Validated, In
     let role_needs_settings = matches!(context.placing, Placing::Attached);
     let overrides = RunOverrides::of(input, syntax, role_needs_settings)?;
     let choice = choose(&overrides, settings)?;
-    let found = found_source(input, context)?;
+    let source = found_source(input, context)?;
     let agent = setup_of(input, &overrides, &choice, surroundings)?;
     let is_agent = agent.cli().is_some();
     let mounts = mounts_of(&input.options.mounts, surroundings)?;
@@ -116,11 +114,11 @@ pub fn validate(input: &RunInput, context: &Context<'_>) -> Result<Validated, In
         surroundings,
     )?;
     let policy = Policy { env: names, ..policy };
-    let is_bound = found.is_here() || !policy.mounts.is_empty();
+    let is_bound = source.is_here() || !policy.mounts.is_empty();
     let request = RunRequest {
         id: context.id.clone(),
-        publish: publish_of(input, &found.source, syntax)?,
-        source: found.source,
+        publish: publish_of(input, &source, syntax)?,
+        source,
         workspace: WorkspaceKind::Overlay,
         working_dir: text_of("options.working_dir", input.options.working_dir.as_deref())?,
         placement: placement_of(input, context, &choice, &agent, is_bound)?,
@@ -139,18 +137,14 @@ pub fn validate(input: &RunInput, context: &Context<'_>) -> Result<Validated, In
         mode_by: choice.mode.by,
         kept_out_env: kept_out,
         unreadable_env: not_text,
-        repository: found.root,
     })
 }
 
-fn found_source(input: &RunInput, context: &Context<'_>) -> Result<FoundSource, InputError> {
+fn found_source(input: &RunInput, context: &Context<'_>) -> Result<Source, InputError> {
     let (repo, reference) = (input.repo.as_deref(), input.reference.as_deref());
     let syntax = context.syntax;
     match (context.workspace, &input.project_id) {
-        (Workspace::Folder(path), _) => {
-            let source = Source::Local { path: path.to_owned() };
-            Ok(FoundSource { source, root: Some(path.to_owned()) })
-        }
+        (Workspace::Folder(path), _) => Ok(Source::Local { path: path.to_owned() }),
         (_, Some(_)) if repo.is_some() => Err(InputError::invalid(
             "project_id",
             format!("cannot be combined with {}: a project has its repository already", syntax.name("repo")),

@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 
 use cofferdam_api::{CreateRunRequest, ErrorCode};
 use cofferdam_core::{
-    Context, FoundSource, InputSyntax, LimitsRule, LocalUrls, Placing, Project, RunId, RunRequest, Validated,
+    Context, InputSyntax, LimitsRule, LocalUrls, Placing, Project, RunId, RunRequest, Source, Validated,
     Workspace, validate,
 };
 use serde_json::json;
@@ -77,7 +77,7 @@ pub(crate) async fn find_source(
     caller: &Caller,
     repo: &str,
     reference: Option<&str>,
-) -> Result<FoundSource, ApiError> {
+) -> Result<Source, ApiError> {
     let look = |app: &App, caller: &Caller, repo: &str, reference: Option<&str>| {
         let surroundings = ServiceSurroundings { app, caller };
         let (local_urls, syntax) = (LocalUrls::Refuse, InputSyntax::Fields);
@@ -91,7 +91,7 @@ pub(crate) async fn find_source(
             off_the_runtime(move || Ok(look(&app, &caller, &repo, reference.as_deref())?)).await?
         }
     };
-    allowed::check_source(app, caller, &found.source)?;
+    allowed::check_source(app, caller, &found)?;
     Ok(found)
 }
 

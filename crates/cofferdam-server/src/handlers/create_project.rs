@@ -28,11 +28,11 @@ pub(crate) async fn create_project(
     extract::Json(body): extract::Json<CreateProjectRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
     let name = body.name.parse().map_err(|error| ApiError::invalid("name", &error))?;
-    let found = find_source(&app, may.caller(), &body.repo, body.reference.as_deref()).await?;
+    let source = find_source(&app, may.caller(), &body.repo, body.reference.as_deref()).await?;
     let project = Project {
         id: ProjectId::new(now_ms(), random_bits()),
         name,
-        source: found.source,
+        source,
         max_concurrency: concurrency(body.max_concurrency)?,
     };
     let about = json!({ "name": project.name, "source": project.source });

@@ -17,7 +17,7 @@ async fn a_body_that_is_too_long_or_not_json_is_refused() {
     };
     let long = json!({ "task": "x".repeat(1 << 20) }).to_string();
     assert_eq!(post("application/json", long).await.refusal(), (413, "PAYLOAD_TOO_LARGE"));
-    let just_fits = json!({ "task": "x".repeat(100_001) }).to_string();
+    let just_fits = json!({ "task": "x".repeat(500_001) }).to_string();
     assert_eq!(post("application/json", just_fits).await.refusal(), (400, "INVALID_REQUEST"));
     for (kind, body) in [("text/plain", "{}"), ("application/x-www-form-urlencoded", "task=x"), ("", "{}")] {
         assert_eq!(post(kind, body.to_owned()).await.refusal(), (415, "UNSUPPORTED_MEDIA_TYPE"), "{kind}");

@@ -290,3 +290,35 @@ async fn a_failed_run_is_told_with_its_class() {
     assert_eq!(told.state, RunState::Failed);
     assert!(matches!(told.outcome, Some(Outcome::Failed { class: FailureClass::Agent, .. })));
 }
+
+#[tokio::test]
+async fn a_dry_run_answers_with_the_policy_or_the_refusal_and_leaves_nothing() {
+    let place = Place::start().await;
+    let body = |options: serde_json::Value| json!({ "task": "x", "dry_run": true, "options": options });
+    for path in ["/api/v1/runs", "/execute"] {
+        let judged = place.post(path, &place.run, &body(json!({ "memory": "64m", "allow": ["npm"] }))).await;
+        assert_eq!(judged.status, 200, "{path} {}", judged.body);
+        assert_eq!(judged.body["dry_run"], true);
+        let policy = &judged.body["request"]["policy"];
+        assert_eq!((&policy["mode"], &policy["network"]), (&json!("native"), &json!("sealed")));
+        assert_eq!(policy["limits"]["memory_bytes"], 64 << 20);
+        let refused = place.post(path, &place.run, &body(json!({ "mode": "host" }))).await;
+        assert_eq!(refused.refusal(), (403, "NOT_ALLOWED"), "{path}");
+        let refused = place.post(path, &place.run, &body(json!({ "max_turns": 0 }))).await;
+        assert_eq!(refused.refusal(), (400, "INVALID_REQUEST"), "{path}");
+        assert_eq!(refused.body["error"], "options.max_turns: out of range (1 to 10000)");
+    }
+    assert_eq!(place.get("/api/v1/runs", &place.read).await.body["runs"], json!([]));
+    let audit = place.get("/api/v1/audit", &place.system).await.body;
+    assert!(!audit.to_string().contains("run.create"), "{audit}");
+}
+
+#[tokio::test]
+async fn lists_are_as_long_as_the_document_says_and_not_longer() {
+    let place = Place::start().await;
+    let entries: Vec<String> = (1..=101).map(|number| format!("V{number}")).collect();
+    let body = json!({ "task": "x", "options": { "env": entries } });
+    let refused = place.post("/api/v1/runs", &place.system, &body).await;
+    assert_eq!(refused.refusal(), (400, "INVALID_REQUEST"));
+    assert_eq!(refused.body["details"]["field"], "options.env");
+}

@@ -72,8 +72,8 @@ fn without_a_key_or_a_login_it_says_what_to_type() {
     let none = "there is neither a key nor a login for Codex";
     assert_refused(&run(Cli::Codex.flags()), none, "codex login");
     assert_refused(&run(Cli::Codex.flags()), none, "export OPENAI_API_KEY=");
-    assert_refused(&run(&["--agent", "gemini"]), "--agent `gemini` is not an agent", "--agent claude_code");
-    assert_refused(&Finished::of(keyless(&fixture, &["run", "-"])), "the prompt is empty", "stdin");
+    assert_refused(&run(&["--agent", "gemini"]), "--agent: `gemini` is not an agent", "--agent claude_code");
+    assert_refused(&Finished::of(keyless(&fixture, &["run", "-"])), "PROMPT: must not be empty", "stdin");
 }
 
 #[once]
@@ -119,5 +119,5 @@ fn an_agent_of_the_settings_brings_its_model_and_its_words() {
     assert!(system.contains("words of the agent") && system.contains("words of the role"), "{system}");
     stage.assert_the_model_had_the_key();
     let unknown = Finished::of(keyless(&stage.fixture, &["run", "--agent", "coddr", "look around"]));
-    assert_refused(&unknown, "--agent `coddr` is not an agent", "`--agent coder`");
+    assert_refused(&unknown, "--agent: `coddr` is not an agent", "`--agent coder`");
 }

@@ -50,15 +50,13 @@ mod tests {
     use cofferdam_core::{Effective, Origin, read_layer};
 
     use super::*;
-    use crate::caller::Caller;
     use crate::known_agents::known_agents;
 
     #[test]
     fn the_table_has_a_clean_line_for_each_agent() {
         let text = r#"{"agents": {"coder": {"provider": "codex", "sandbox_mode": "docker", "model": "a\u001b[2Jb"}}}"#;
         let settings = Effective::default().under(&read_layer(text, &Origin::Global("/g".into())).unwrap());
-        let caller = Caller { env: [].into(), current_folder: "/".into() };
-        let agents = known_agents(&caller, &settings).unwrap().into_iter().map(|agent| Looked {
+        let agents = known_agents(&settings).unwrap().into_iter().map(|agent| Looked {
             cli: (!agent.mode.is_container()).then(|| Err("not there".to_owned())),
             agent,
             access: Err("none".to_owned()),

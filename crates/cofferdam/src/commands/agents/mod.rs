@@ -47,7 +47,7 @@ pub(crate) struct ShowArgs {
 pub(crate) fn run(command: &AgentsCommand, caller: &Caller) -> Result<ExitCode, Failure> {
     let loaded = settings::load(caller, &settings::local_folder(caller))?;
     loaded.warn();
-    let known = known_agents(caller, &loaded.effective)?;
+    let known = known_agents(&loaded.effective)?;
     let secrets = CallerSecrets::of(caller)?;
     let look = |agent: KnownAgent| Looked::at(agent, caller, &secrets);
     match command {

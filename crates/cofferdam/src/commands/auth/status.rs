@@ -53,7 +53,7 @@ pub(crate) async fn run(args: &StatusArgs, caller: &Caller) -> Result<ExitCode, 
     let loaded = settings::load(caller, &settings::local_folder(caller))?;
     loaded.warn();
     let settings = loaded.effective;
-    let known = known_agents(caller, &settings)?;
+    let known = known_agents(&settings)?;
     let asked = match args.agent.as_slice() {
         [] => known,
         names => names.iter().map(|name| named(&known, name)).collect::<Result<_, _>>()?,

@@ -345,7 +345,7 @@ fn every_value_of_every_field_means_the_same_as_a_flag_and_in_json() {
         }
         for value in values().concat() {
             for work in &works()[..2] {
-                assert_same(work, &[value.clone()], is_queued).unwrap();
+                assert_same(work, std::slice::from_ref(&value), is_queued).unwrap();
             }
         }
     }

@@ -12,7 +12,7 @@ pub(super) fn configured(caller: &Caller) -> Vec<Finding> {
     let Ok(loaded) = settings::load(caller, &settings::local_folder(caller)) else { return Vec::new() };
     let name = "agent_access";
     let weak = |detail: &str, remedy: &str| Finding::new(name, Status::Weak, detail, remedy);
-    let agents = match known_agents(caller, &loaded.effective) {
+    let agents = match known_agents(&loaded.effective) {
         Ok(agents) => agents,
         Err(error) => return vec![weak(&error.to_string(), "cofferdam sandbox show")],
     };
