@@ -337,7 +337,20 @@ fn a_dry_run_says_what_would_be_run_and_starts_nothing() {
     let place = Place::new();
     insta::assert_snapshot!(
         place.says(&["run", "--dry-run", "--allow", "a.example:443", "--timeout", "90s", "--", "make", "test"]),
-        @""
+        @r"
+    agent       none: the program make test
+    repository  [T]/repo as it is now
+    mode        native
+    network     sealed
+    may reach   a.example:443
+    limits      2 GiB memory, 1 processor, 256 processes, 10 GiB disk
+    time        1m 30s, 1 attempt
+    budget      none
+    mounts      none
+    variables   none
+    cofferdam: dry run: nothing was started
+    exit 0
+    "
     );
     insta::assert_snapshot!(place.says(&["run", "--dry-run", "--pids", "0", "--", "true"]), @r"
     error: --pids: out of range (1 to 4194304)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cofferdam_api::DryRunResponse;
-use cofferdam_core::{Limits, MountAccess, Network, Policy, RunRequest, Source, show_bytes};
+use cofferdam_core::{AgentSetup, Limits, MountAccess, Network, Policy, RunRequest, Source, show_bytes};
 use serde_json::json;
 
 use crate::exit::ExitCode;
@@ -43,10 +43,12 @@ fn text_of(request: &RunRequest) -> String {
 }
 
 fn agent(request: &RunRequest) -> String {
-    let provider = request.agent.provider();
-    match request.agent.prompt().and_then(|setup| setup.model.as_deref()) {
-        Some(model) => format!("{provider}, model {model}"),
-        None => provider.to_owned(),
+    match &request.agent {
+        AgentSetup::Command { argv } => format!("none: the program {}", argv.join(" ")),
+        AgentSetup::ClaudeCode(setup) | AgentSetup::Codex(setup) | AgentSetup::OpenCode(setup) => {
+            let model = setup.model.as_deref().unwrap_or("of its own choice");
+            format!("{}, model {model}", request.agent.provider())
+        }
     }
 }
 
@@ -81,10 +83,13 @@ fn reach(policy: &Policy) -> String {
 }
 
 fn limits(limits: &Limits) -> String {
+    let cpus = match limits.cpus_milli {
+        1000 => "1 processor".to_owned(),
+        milli => format!("{} processors", f64::from(milli) / 1000.0),
+    };
     format!(
-        "{} memory, {} processors, {} processes, {} disk",
+        "{} memory, {cpus}, {} processes, {} disk",
         show_bytes(limits.memory_bytes),
-        f64::from(limits.cpus_milli) / 1000.0,
         limits.pids,
         show_bytes(limits.workspace_bytes)
     )
@@ -124,7 +129,7 @@ fn list(entries: impl Iterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cofferdam_core::{AgentSetup, Mount, PromptSetup, RunId};
+    use cofferdam_core::{Mount, PromptSetup, RunId};
 
     use super::*;
 
@@ -158,7 +163,7 @@ mod tests {
         mode        native
         network     sealed
         may reach   its model, npm.example:443
-        limits      2 GiB memory, 1 processors, 256 processes, 10 GiB disk
+        limits      2 GiB memory, 1 processor, 256 processes, 10 GiB disk
         time        10m 00s, 1 attempt
         budget      1000 tokens
         mounts      /srv/data (writable)
