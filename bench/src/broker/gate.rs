@@ -10,11 +10,13 @@ use cofferdam_broker::{
     Upstream,
 };
 use cofferdam_core::{
-    AgentSetup, AttemptRef, Budget, HostPort, NodeId, PlaceId, Policy, Provider, Redactor, RetryPolicy,
-    RunId, RunRequest, Source, Vendor,
+    Action, Actor, AgentSetup, AttemptRef, Budget, HostPort, NodeId, PlaceId, Policy, Provider, Redactor,
+    RetryPolicy, RunId, RunRequest, Source, Vendor,
 };
+use cofferdam_mandate::issue;
 use cofferdam_runner::{Home, StoreLedger, now_ms};
 use cofferdam_store::{ClaimRules, Owner, Store};
+use serde_json::json;
 
 /// Serves one attempt in this folder until it is killed. Prints a line when it does.
 pub(super) fn serve(folder: &Path, upstream: u16) -> anyhow::Result<()> {
@@ -71,7 +73,8 @@ async fn claim(store: &Store) -> anyhow::Result<AttemptRef> {
         working_dir: None,
         publish: None,
     };
-    store.enqueue(&request, None, now_ms()).await?;
+    let mandate = issue(&Actor::LocalUser, Action::CreateRun, request.id.as_str(), json!({}), now_ms());
+    store.enqueue(&mandate, &request, None).await?;
     let owner = Owner { node: NodeId::new(now_ms(), 1), place: PlaceId::new(now_ms(), 1) };
     let claimed = store.claim(&owner, now_ms(), 3_600_000, &ClaimRules::default()).await?;
     Ok(claimed.context("the run could not be claimed")?.attempt)

@@ -6,7 +6,9 @@ VALUES ('bench-' || (:number)::bigint, :request, 'queued', :now, :now, :now, 'wo
 ON CONFLICT DO NOTHING;
 WITH numbered AS (
     UPDATE runs SET last_seq = last_seq + 1, updated_at = greatest(updated_at, (:now)::bigint)
-    WHERE id = 'bench-' || (:number)::bigint RETURNING last_seq)
+    WHERE id = 'bench-' || (:number)::bigint RETURNING last_seq), audited AS (
+    INSERT INTO audit (at, actor, action, subject, data)
+    VALUES (:now, 'local', 'run.create', 'bench-' || (:number)::bigint, '{}'))
 INSERT INTO events (run, seq, at, type, attempt, worker_seq, data)
 SELECT 'bench-' || (:number)::bigint, last_seq, :now, 'run.queued', NULL, NULL, '{}' FROM numbered;
 COMMIT;

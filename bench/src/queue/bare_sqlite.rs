@@ -44,6 +44,11 @@ impl Bare {
             )?
             .execute(params![id, request, now])?;
         event(&transaction, id, None, "run.queued", now)?;
+        transaction
+            .prepare_cached(
+                "INSERT INTO audit (at, actor, action, subject, data) VALUES (?1, 'local', 'run.create', ?2, '{}')",
+            )?
+            .execute(params![now, id])?;
         Ok(transaction.commit()?)
     }
 

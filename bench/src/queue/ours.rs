@@ -4,11 +4,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use cofferdam_core::{
-    AgentSetup, NodeId, Outcome, PlaceId, Placement, Policy, RetryPolicy, RunId, RunRequest, Source,
-    WorkspaceKind,
+    Action, Actor, AgentSetup, NodeId, Outcome, PlaceId, Placement, Policy, RetryPolicy, RunId, RunRequest,
+    Source, WorkspaceKind,
 };
+use cofferdam_mandate::issue;
 use cofferdam_runner::now_ms;
 use cofferdam_store::{ClaimRules, Left, Owner, Store};
+use serde_json::json;
 
 use super::number;
 
@@ -19,7 +21,8 @@ pub(super) async fn round(store: &Store, round: usize, runs: u32) -> anyhow::Res
     let started = Instant::now();
     for index in 0..runs {
         let request = request(number(round, index));
-        store.enqueue(&request, None, now_ms()).await?;
+        let mandate = issue(&Actor::LocalUser, Action::CreateRun, request.id.as_str(), json!({}), now_ms());
+        store.enqueue(&mandate, &request, None).await?;
         let claimed = store.claim(&owner, now_ms(), 30_000, &rules).await?.context("nothing to claim")?;
         store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), now_ms()).await?;
     }

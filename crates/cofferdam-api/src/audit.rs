@@ -4,18 +4,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-/// A change that was made through the service.
+/// A change that somebody made, or that was refused to them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AuditResponse {
     /// Its number; they grow.
     pub seq: u64,
     /// When.
     pub at_ms: u64,
-    /// Who: a key's id, or `loopback` for somebody who needed none.
+    /// Who: a key's id, `loopback` for somebody who needed none, `local` for somebody at the command line, or `role:NAME`.
     pub actor: String,
+    /// Whether it was `done` or `refused`.
+    #[schema(pattern = "^(done|refused)$")]
+    pub outcome: String,
+    /// How often: refusals are counted by actor, action and minute.
+    pub count: u64,
     /// What, such as `run.create`.
     pub action: String,
-    /// On what, such as a run's id.
+    /// On what, such as a run's id; of refusals, on what the first one was.
     pub subject: String,
     /// More about it.
     #[schema(value_type = Object)]

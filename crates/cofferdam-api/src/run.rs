@@ -21,6 +21,8 @@ pub struct RunResponse {
     /// The sandbox of its newest attempt; of the first, if there was none yet.
     #[schema(value_type = SandboxIdText)]
     pub sandbox_id: SandboxId,
+    /// Whose it is: the owner of the key that made it.
+    pub owner: String,
     /// What was asked, as it was understood.
     #[schema(value_type = Object)]
     pub request: RunRequest,

@@ -90,9 +90,9 @@ pub use run::{
     Transition, WorkspaceKind,
 };
 pub use run_input::{
-    Asked, Choice, Context, INPUT_FIELDS, InputError, InputErrorKind, InputSyntax, MODEL_KEYS, MountInput,
-    PathUse, Placing, RunInput, RunOptions, Surroundings, Validated, Variable, Workspace, allow_rules,
-    bounds, choose_agent, find_source, validate,
+    Asked, Choice, Context, INPUT_FIELDS, InputError, InputErrorKind, InputSyntax, MODEL_KEYS, MayNamePath,
+    MountInput, PathUse, Placing, RunInput, RunOptions, Surroundings, Validated, Variable, Workspace,
+    allow_rules, bounds, choose_agent, find_source, validate,
 };
 pub use seal::{
     Breach, CapabilitySets, CgroupFact, InsideApart, InsideLimits, InsideNetwork, InsideSeal, MountFact,

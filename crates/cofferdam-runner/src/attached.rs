@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cofferdam_core::{ErrorClass, Event, Mode, Outcome, RunId, RunRequest, RunState, Seal};
+use cofferdam_core::{Actor, ErrorClass, Event, Mode, Outcome, RunId, RunState, Seal};
+use cofferdam_operations::Judged;
 use tokio::sync::watch;
 
 use crate::artifacts::KeptReply;
@@ -95,6 +96,9 @@ pub enum RunError {
     /// The store refused or failed.
     #[error("the run's record could not be kept")]
     Store(#[from] cofferdam_store::Error),
+    /// The run was not accepted, or could not be cancelled.
+    #[error(transparent)]
+    Operation(#[from] cofferdam_operations::Error),
     /// The attempt was given up.
     #[error("the run was given up")]
     Execute(#[from] ExecuteError),
@@ -112,14 +116,16 @@ pub enum RunError {
 /// [`RunError`] if the record cannot be kept.
 pub async fn run_attached(
     node: &Node,
-    request: RunRequest,
+    judged: Judged,
     watch: &mut (dyn FnMut(Progress) + Send),
     cancel: watch::Receiver<Cancel>,
 ) -> Result<RunReport, RunError> {
-    let run = request.id.clone();
-    node.store.enqueue(&request, None, now_ms()).await?;
+    let judged = judged.claimable_by(node.id.clone());
+    let request = judged.request().clone();
+    let accepted = node.operations().accept(judged, None).await?;
+    let (run, actor) = (accepted.run, accepted.actor);
     loop {
-        let Some(claimed) = slot::wait_for_turn(node, &request, watch, cancel.clone()).await? else {
+        let Some(claimed) = slot::wait_for_turn(node, &request, &actor, watch, cancel.clone()).await? else {
             return report(node, &run).await;
         };
         let attempt = Attempt {
@@ -139,7 +145,9 @@ pub async fn run_attached(
             }
             executed => executed?,
         };
-        if after.state.is_final() || !wait_for_retry(node, &run, after.not_before_ms, cancel.clone()).await? {
+        if after.state.is_final()
+            || !wait_for_retry(node, &run, &actor, after.not_before_ms, cancel.clone()).await?
+        {
             return report(node, &run).await;
         }
     }
@@ -149,6 +157,7 @@ pub async fn run_attached(
 async fn wait_for_retry(
     node: &Node,
     run: &RunId,
+    actor: &Actor,
     not_before_ms: u64,
     mut cancel: watch::Receiver<Cancel>,
 ) -> Result<bool, RunError> {
@@ -164,7 +173,7 @@ async fn wait_for_retry(
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             Ok(_) = cancel.wait_for(|asked| *asked != Cancel::No) => {
-                node.store.request_cancel(run, now_ms()).await?;
+                node.operations().cancel_run(actor, run).await?;
                 return Ok(false);
             }
         }

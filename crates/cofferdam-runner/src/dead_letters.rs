@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::{
-    DeadLetter, ErrorClass, NodeId, Outcome, REDACTED, Redactor, RunId, iso_time, with_causes,
+    Actor, DeadLetter, ErrorClass, NodeId, Outcome, REDACTED, Redactor, RunId, iso_time, with_causes,
 };
 use cofferdam_store::{Claimed, failpoint};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ const PARTIAL: &str = "partial";
 pub enum RemoveError {
     /// The record refused or failed.
     #[error("the record of the dead letter could not be removed")]
-    Store(#[from] cofferdam_store::Error),
+    Operation(#[from] cofferdam_operations::Error),
     /// The file is still there.
     #[error("failed to remove the dead letter {}", path.display())]
     File {
@@ -42,11 +42,15 @@ pub enum RemoveError {
 ///
 /// # Errors
 /// [`RemoveError`]; what is still on record is still a letter.
-pub async fn remove(node: &Node, run: &RunId) -> Result<bool, RemoveError> {
+pub async fn remove(node: &Node, actor: &Actor, run: &RunId) -> Result<bool, RemoveError> {
     // The file first: cut short here, the letter is whole again after the next sweep. And once more, for a sweep of
     // another process that was faster.
     remove_file(&node.home, run)?;
-    let removed = node.store.remove_letter(run).await?;
+    let removed = match node.operations().remove_dead_letter(actor, run).await {
+        Ok(()) => true,
+        Err(cofferdam_operations::Error::DeadLetterNotFound(_)) => false,
+        Err(error) => return Err(error.into()),
+    };
     remove_file(&node.home, run)?;
     Ok(removed)
 }

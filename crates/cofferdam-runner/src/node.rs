@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cofferdam_broker::GitCredential;
 use cofferdam_core::{HostPort, Login, Mode, NodeId, PlaceId, Provider, Redactor, Vendor};
+use cofferdam_operations::Operations;
 use cofferdam_sandbox::{Attachment, Backend};
 use cofferdam_store::{ArtifactStore, ClaimRules, Listens, Owner, Store, Wakes, wake_all};
 use rustix::fs::{FlockOperation, flock};
@@ -122,6 +123,12 @@ pub struct Node {
 }
 
 impl Node {
+    /// What is done on somebody's behalf goes through here. Whoever has a node is bound by no setting of the service.
+    #[must_use]
+    pub fn operations(&self) -> Operations {
+        Operations::for_own_use(self.store.clone())
+    }
+
     /// Registers this process as a node. Must be called within a tokio runtime.
     ///
     /// # Errors

@@ -4,8 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cofferdam_core::{
-    AgentSetup, NodeId, Placement, Policy, RetryPolicy, RunRequest, RunState, Source, WorkspaceKind,
+    Action, Actor, AgentSetup, NodeId, Placement, Policy, RetryPolicy, RunRequest, RunState, Source,
+    WorkspaceKind,
 };
+use cofferdam_mandate::issue;
 use cofferdam_sandbox::Attachment;
 use cofferdam_store::{ClaimRules, Owner, Store};
 
@@ -54,7 +56,8 @@ impl Places {
         };
         change(&mut request);
         let then = now_ms() - ago_ms;
-        self.store.enqueue(&request, None, then).await.unwrap();
+        let mandate = issue(&Actor::LocalUser, Action::CreateRun, run.as_str(), serde_json::json!({}), then);
+        self.store.enqueue(&mandate, &request, None).await.unwrap();
         let claimed =
             self.store.claim_run(&run, &owner, then, LEASE_MS, &ClaimRules::default()).await.unwrap();
         assert!(claimed.is_some());

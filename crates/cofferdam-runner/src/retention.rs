@@ -16,6 +16,8 @@ pub struct Removed {
     pub runs: u64,
     /// Events that are.
     pub events: u64,
+    /// Entries of the audit that are.
+    pub audit: u64,
     /// Files and objects that are gone.
     pub files: u64,
     /// Files and objects that are forgotten and could not be removed.
@@ -38,6 +40,7 @@ pub async fn run_once(
         runs_before_ms: before(settings.runs_days, now_ms),
         events_before_ms: before(settings.events_days, now_ms),
         artifacts_before_ms: before(settings.artifacts_days, now_ms),
+        audit_before_ms: before(settings.audit_days, now_ms),
     };
     let mut removed = Removed::default();
     if retention == Retention::default() {
@@ -50,6 +53,7 @@ pub async fn run_once(
         }
         removed.runs += expired.runs.len() as u64;
         removed.events += expired.events;
+        removed.audit += expired.audit;
         for place in &expired.artifacts {
             match crate::artifacts::remove(artifacts, home, place).await {
                 Ok(()) => removed.files += 1,

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use cofferdam_core::{RunId, RunRequest, WorkspaceKind};
+use cofferdam_core::{Actor, RunId, RunRequest, WorkspaceKind};
 use cofferdam_store::{Claimed, Slots};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -22,6 +22,7 @@ const ASK_EVERY: Duration = Duration::from_secs(2);
 pub(crate) async fn wait_for_turn(
     node: &Node,
     request: &RunRequest,
+    actor: &Actor,
     watch: &mut (dyn FnMut(Progress) + Send),
     mut cancel: watch::Receiver<Cancel>,
 ) -> Result<Option<Claimed>, RunError> {
@@ -49,7 +50,7 @@ pub(crate) async fn wait_for_turn(
         tokio::select! {
             looked = look => looked?,
             Ok(_) = cancel.wait_for(|asked| *asked != Cancel::No) => {
-                node.store.request_cancel(run, now_ms()).await?;
+                node.operations().cancel_run(actor, run).await?;
                 return Ok(None);
             }
         }

@@ -3,18 +3,16 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cofferdam_core::{Effective, PlaceId, RunId};
-use cofferdam_store::{NewAudit, Store};
-use serde_json::Value;
+use cofferdam_core::Effective;
+use cofferdam_operations::{Operations, RootLookup};
+use cofferdam_store::Store;
 use tokio::sync::Semaphore;
 
-use crate::access::{Caller, KeyCache};
+use crate::access::KeyCache;
 use crate::artifacts::ArtifactReader;
-use crate::errors::ApiError;
 use crate::hub::Hub;
 use crate::metrics::Metrics;
 use crate::options::{Bounds, Options};
-use crate::random::random_bits;
 use crate::status::Status;
 
 /// The service, as handlers see it. Cloning shares it.
@@ -25,6 +23,7 @@ pub(crate) struct App {
 
 struct Shared {
     options: Options,
+    operations: Operations,
     keys: KeyCache,
     hub: Hub,
     status: Status,
@@ -41,7 +40,13 @@ impl App {
         let metrics = Arc::new(Metrics::default());
         let hub = Hub::start(options.store.clone(), &options.node);
         let (waiting, streams) = (options.bounds.waiting, options.bounds.streams);
+        let operations = Operations::new(
+            options.store.clone(),
+            Arc::clone(&options.settings),
+            linked_roots(Arc::clone(&options.settings)),
+        );
         let shared = Shared {
+            operations,
             keys: KeyCache::default(),
             hub,
             status: Status::default(),
@@ -65,8 +70,9 @@ impl App {
         &self.shared.options.settings
     }
 
-    pub(crate) fn place(&self) -> &PlaceId {
-        &self.shared.options.place
+    /// What somebody can do: handlers only translate to it.
+    pub(crate) fn operations(&self) -> &Operations {
+        &self.shared.operations
     }
 
     pub(crate) fn artifacts(&self) -> &dyn ArtifactReader {
@@ -100,24 +106,6 @@ impl App {
     pub(crate) fn streams(&self) -> &Arc<Semaphore> {
         &self.shared.streams
     }
-
-    /// Writes down who is about to change what. The change is made afterwards, so that there is none without its record.
-    pub(crate) async fn audit(
-        &self,
-        caller: &Caller,
-        action: &str,
-        subject: &str,
-        data: Value,
-    ) -> Result<(), ApiError> {
-        let change = NewAudit {
-            at_ms: now_ms(),
-            actor: caller.actor(),
-            action: action.to_owned(),
-            subject: subject.to_owned(),
-            data,
-        };
-        Ok(self.store().record_audit(&change).await?)
-    }
 }
 
 /// Milliseconds since the epoch.
@@ -126,7 +114,10 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A new run's name.
-pub(crate) fn new_run_id() -> RunId {
-    RunId::new(now_ms(), random_bits())
+/// Whether a root of the operator's that is a link leads above a path.
+fn linked_roots(settings: Arc<Effective>) -> RootLookup {
+    Arc::new(move |path| {
+        let roots = settings.settings.service.allowed_roots.iter();
+        roots.filter_map(|root| root.path().canonicalize().ok()).any(|root| path.starts_with(root))
+    })
 }

@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::{ErrorBody, ErrorCode};
-use cofferdam_core::{InputError, InputErrorKind, InputSyntax, ValueError, with_causes};
+use cofferdam_core::{InputError, InputErrorKind, InputSyntax, Refusal, Scope, with_causes};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -40,12 +40,6 @@ impl ApiError {
     }
 
     /// A value of the request that is wrong, with what to write instead.
-    pub(crate) fn invalid(field: &str, error: &ValueError) -> Self {
-        Self::new(ErrorCode::InvalidRequest, format!("{field}: {}", error.problem))
-            .with(json!({ "field": field, "hint": error.hint }))
-    }
-
-    /// The same in words.
     pub(crate) fn invalid_field(field: &str, problem: &str, hint: &str) -> Self {
         Self::new(ErrorCode::InvalidRequest, format!("{field}: {problem}"))
             .with(json!({ "field": field, "hint": hint }))
@@ -81,6 +75,57 @@ impl IntoResponse for ApiError {
     }
 }
 
+impl From<cofferdam_operations::Error> for ApiError {
+    fn from(error: cofferdam_operations::Error) -> Self {
+        use cofferdam_operations::Error;
+        let text = error.to_string();
+        match error {
+            Error::Refused(refusal) => refusal.into(),
+            Error::Invalid(error) => error.into(),
+            Error::Store(error) => error.into(),
+            Error::RunNotFound(_) => Self::new(ErrorCode::RunNotFound, text),
+            Error::RunEnded(run) => {
+                Self::new(ErrorCode::RunEnded, text).with(json!({ "reason": "run_ended", "run_id": run }))
+            }
+            Error::RunNotEnded { run, state } => {
+                Self::new(ErrorCode::RunNotEnded, text).with(json!({ "run_id": run, "state": state }))
+            }
+            Error::SealNotFound(_) => Self::new(ErrorCode::SealNotFound, text),
+            Error::DeadLetterNotFound(_) => Self::new(ErrorCode::DeadLetterNotFound, text),
+            Error::ProjectNotFound => {
+                Self::new(ErrorCode::ProjectNotFound, text).with(json!({ "field": "project_id" }))
+            }
+            Error::ProjectExists(_) => Self::new(ErrorCode::ProjectExists, text),
+            // There is no route for keys.
+            Error::KeyNotFound(_) => Self::new(ErrorCode::InvalidRequest, text),
+        }
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        let mut details = json!({ "hint": refusal.ask() });
+        let code = match &refusal {
+            Refusal::NotFound => ErrorCode::RunNotFound,
+            Refusal::MissingScope { scope, .. } => {
+                details["scope"] = json!(scope);
+                ErrorCode::MissingScope
+            }
+            Refusal::AnotherOwners
+            | Refusal::Beyond(_)
+            | Refusal::RunBeyond(_)
+            | Refusal::NotWithoutKey { .. } => {
+                details["scope"] = json!(Scope::System);
+                ErrorCode::NotAllowed
+            }
+        };
+        if let Some(field) = refusal.field() {
+            details["field"] = json!(field);
+        }
+        Self::new(code, refusal.reason()).with(details)
+    }
+}
+
 impl From<InputError> for ApiError {
     fn from(error: InputError) -> Self {
         let code = match error.kind {
@@ -107,12 +152,6 @@ impl From<cofferdam_store::Error> for ApiError {
         let text = error.to_string();
         match &error {
             Error::NotFound { .. } => Self::new(ErrorCode::RunNotFound, text),
-            Error::RunEnded { run } => {
-                Self::new(ErrorCode::RunEnded, text).with(json!({ "reason": "run_ended", "run_id": run }))
-            }
-            Error::NotFinal { run, state } => {
-                Self::new(ErrorCode::RunNotEnded, text).with(json!({ "run_id": run, "state": state }))
-            }
             Error::IdempotencyMismatch { run, .. } => Self::new(
                 ErrorCode::IdempotencyMismatch,
                 format!("this Idempotency-Key has made run {run} already, from another request"),
@@ -120,7 +159,10 @@ impl From<cofferdam_store::Error> for ApiError {
             .with(json!({ "run_id": run })),
             // Such as a NUL in a message.
             Error::Text { .. } => Self::new(ErrorCode::InvalidRequest, text),
-            Error::AlreadyFinal { .. }
+            // The operations tell of an end that comes too early or too late in their own words.
+            Error::RunEnded { .. }
+            | Error::NotFinal { .. }
+            | Error::AlreadyFinal { .. }
             | Error::RunExists { .. }
             | Error::StaleLease { .. }
             | Error::NoSuchMessage { .. }

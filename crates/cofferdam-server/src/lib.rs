@@ -5,7 +5,6 @@
 //! knows nothing of those who do.
 
 mod access;
-mod admission;
 mod app;
 mod artifacts;
 mod connection;
@@ -17,14 +16,13 @@ mod hub;
 mod metrics;
 mod openapi;
 mod options;
-mod random;
 mod request_id;
 mod router;
 mod service;
 mod status;
+mod surroundings;
 mod wire;
 
-pub use access::{FIRST_KEY_NAME, KeyText, MadeKey, make_key};
 pub use artifacts::{ArtifactReader, LocalArtifacts, Opened, SharedArtifacts};
 pub use openapi::document as openapi;
 pub use options::{Bounds, KeyRule, Options, StartError};

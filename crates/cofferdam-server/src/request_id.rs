@@ -10,7 +10,7 @@ use http::HeaderValue;
 
 use crate::app::now_ms;
 use crate::errors::ApiError;
-use crate::random::random_bits;
+use cofferdam_operations::random_bits;
 
 /// The header, in requests and answers.
 pub(crate) const HEADER: &str = "x-request-id";

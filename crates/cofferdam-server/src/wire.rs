@@ -19,6 +19,7 @@ pub(crate) fn run(record: RunRecord) -> RunResponse {
         sandbox_id: sandbox(&id, record.attempts.max(1)),
         id,
         state: record.state,
+        owner: record.owner.to_string(),
         request: record.request,
         attempts: record.attempts,
         outcome: record.outcome,
@@ -114,13 +115,14 @@ pub(crate) fn node(record: NodeRecord, now_ms: u64) -> NodeResponse {
 }
 
 pub(crate) fn audit(record: Audit) -> AuditResponse {
-    let change = record.change;
     AuditResponse {
         seq: record.seq,
-        at_ms: change.at_ms,
-        actor: change.actor,
-        action: change.action,
-        subject: change.subject,
-        data: change.data,
+        at_ms: record.at_ms,
+        actor: record.actor,
+        outcome: record.outcome.as_str().to_owned(),
+        count: record.count,
+        action: record.action,
+        subject: record.subject,
+        data: record.data,
     }
 }

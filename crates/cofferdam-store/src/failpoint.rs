@@ -1,14 +1,16 @@
-//! Places where the crash tests kill the process: right after each durable write.
+//! Places where the crash tests kill the process: right after each durable write, and between a change and the entry of
+//! the audit that is written with it.
 //!
 //! Without the feature `failpoints` nothing of this is in the binary.
 
-/// The store's failpoints, one for each durable write.
+/// The store's failpoints, one for each durable write; `store.audit` is before the end of the transaction.
 pub const FAILPOINTS: &[&str] = &[
     "store.add_message",
     "store.adopt",
     "store.adopt_for_recovery",
     "store.allow",
     "store.append",
+    "store.audit",
     "store.claim",
     "store.claim_for_recovery",
     "store.create_key",
@@ -17,7 +19,7 @@ pub const FAILPOINTS: &[&str] = &[
     "store.expire",
     "store.finish",
     "store.mark_message",
-    "store.record_audit",
+    "store.record_refusal",
     "store.record_seal",
     "store.remove_letter",
     "store.remove_project",

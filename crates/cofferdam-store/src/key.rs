@@ -1,6 +1,6 @@
 //! API keys, as they are on record: without the key.
 
-use cofferdam_core::{KeyId, Scopes};
+use cofferdam_core::{KeyId, OwnerName, Scopes};
 
 /// An API key on record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +9,8 @@ pub struct KeyRecord {
     pub id: KeyId,
     /// What it is for.
     pub name: String,
+    /// Whom it acts for.
+    pub owner: OwnerName,
     /// What it opens.
     pub scopes: Scopes,
     /// When it was made.
@@ -26,6 +28,8 @@ pub struct NewKey {
     pub id: KeyId,
     /// What it is for.
     pub name: String,
+    /// Whom it acts for. An owner outlives the keys that act for it.
+    pub owner: OwnerName,
     /// The SHA-256 of the key, in hexadecimal. A key has 256 random bits, so that nothing slower is needed.
     pub sha256: String,
     /// What it opens.

@@ -4,6 +4,9 @@
 //! claiming or adopting gives). An operation that returned is durable: it survives the loss of every
 //! process and of power.
 //!
+//! Whoever changes something on somebody's behalf shows a [`Mandate`], which is written down with the change, in one
+//! transaction. What our own roles do with a lease needs none.
+//!
 //! This crate never reads the clock and has no random source: times and ids are arguments. It never
 //! decides whether a run is tried again; it records what was decided.
 
@@ -35,10 +38,11 @@ mod wake;
 pub use artifacts::{
     ArtifactContent, ArtifactError, ArtifactPlace, ArtifactStore, Bucket, BucketKeys, BucketOptions,
 };
-pub use audit::{Audit, NewAudit};
+pub use audit::{Audit, AuditOutcome};
 pub use backup::{BackedUp, BackupError, Existing, back_up_sqlite};
 pub use claim_rules::{ClaimRules, Owner};
 pub use cofferdam_core::{MessageKind, UnknownMessageKind};
+pub use cofferdam_mandate::Mandate;
 pub use consistency::{Examined, Problem};
 pub use error::{DatabaseError, Error, OpenError};
 pub use failpoint::{FAILPOINTS, failpoint};

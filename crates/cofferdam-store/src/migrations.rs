@@ -15,8 +15,14 @@ impl Migration {
 }
 
 /// In order, each one version after the one before. Released ones are never edited.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration::same(5, include_str!("../migrations/0005_runs_by_end.sql"))];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration::same(5, include_str!("../migrations/0005_runs_by_end.sql")),
+    Migration {
+        version: 6,
+        sqlite: include_str!("../migrations/sqlite/0006_owners.sql"),
+        postgres: include_str!("../migrations/postgres/0006_owners.sql"),
+    },
+];
 
 /// The newest version that this program knows.
 pub(crate) const NEWEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;

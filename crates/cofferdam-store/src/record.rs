@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use cofferdam_core::{
-    AgentName, AttemptRef, DeadLetter, Event, Lane, NewEvent, NodeId, Outcome, PlaceId, ProjectId, Role,
-    RunId, RunRequest, RunState, Seal,
+    AgentName, AttemptRef, DeadLetter, Event, Lane, NewEvent, NodeId, Outcome, OwnerName, PlaceId, ProjectId,
+    Role, RunId, RunRequest, RunState, Seal,
 };
 
 use crate::artifacts::ArtifactPlace;
@@ -52,6 +52,8 @@ pub enum CancelAnswer {
 pub struct RunRecord {
     /// What was asked.
     pub request: RunRequest,
+    /// Whose it is.
+    pub owner: OwnerName,
     /// Where it stands.
     pub state: RunState,
     /// How many attempts were started.
@@ -94,6 +96,8 @@ pub struct RunMark {
 pub struct RunFilter {
     /// At most so many.
     pub newest: u32,
+    /// Of this owner.
+    pub owner: Option<OwnerName>,
     /// In one of these states; in any, if empty.
     pub states: Vec<RunState>,
     /// Of this project.
@@ -112,7 +116,16 @@ impl RunFilter {
     /// The newest runs of any kind.
     #[must_use]
     pub fn newest(newest: u32) -> Self {
-        Self { newest, states: Vec::new(), project: None, agent: None, lane: None, role: None, after: None }
+        Self {
+            newest,
+            owner: None,
+            states: Vec::new(),
+            project: None,
+            agent: None,
+            lane: None,
+            role: None,
+            after: None,
+        }
     }
 }
 
@@ -151,7 +164,8 @@ pub struct AttemptRecord {
     pub ended_at_ms: Option<u64>,
 }
 
-/// How long is kept what runs leave. `None` keeps it for ever. Only runs that have ended are looked at.
+/// How long is kept what runs leave, and who asked for what. `None` keeps it for ever. Only runs that have ended are
+/// looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Runs that ended before this are forgotten whole, with what they left.
@@ -160,6 +174,8 @@ pub struct Retention {
     pub events_before_ms: Option<u64>,
     /// Of runs that ended before this, the files are forgotten.
     pub artifacts_before_ms: Option<u64>,
+    /// Entries of the audit that were written before this are forgotten.
+    pub audit_before_ms: Option<u64>,
 }
 
 /// What a round of retention has taken out of the record. The files are still there, for the caller to remove.
@@ -171,6 +187,8 @@ pub struct Expired {
     pub events: u64,
     /// Files that nobody knows of any more.
     pub artifacts: Vec<ArtifactPlace>,
+    /// How many entries of the audit are.
+    pub audit: u64,
 }
 
 /// A run that a node holds.
@@ -230,6 +248,8 @@ pub struct Left {
 pub struct KeptLetter {
     /// The run that failed.
     pub run: RunId,
+    /// Whose it is.
+    pub owner: OwnerName,
     /// What is kept of it.
     pub letter: DeadLetter,
     /// The newest replay of it, if there was one.
@@ -241,6 +261,8 @@ pub struct KeptLetter {
 pub struct Replay {
     /// The run.
     pub run: RunId,
+    /// Whose it is: not always whose the letter is.
+    pub owner: OwnerName,
     /// Where it stands.
     pub state: RunState,
 }

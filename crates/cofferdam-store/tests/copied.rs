@@ -9,11 +9,11 @@ use cofferdam_core::Outcome;
 use cofferdam_store::{BackedUp, BackupError, Existing, RunFilter, Slots, Store, back_up_sqlite};
 use rusqlite::Connection;
 
-use crate::fixture::{Fixture, LEASE_MS, left, line, owner, request, rules};
+use crate::fixture::{Fixture, LEASE_MS, at, left, line, owner, request, rules};
 use crate::small_disk::small_disk;
 
 async fn one_run(store: &Store, number: u128) {
-    store.enqueue(&request(number), None, 1_000).await.expect("accepted");
+    store.enqueue(&at(1_000), &request(number), None).await.expect("accepted");
     let claimed = store.claim(&owner(1), 1_000, LEASE_MS, &rules(Slots::Unlimited)).await;
     let claimed = claimed.expect("claiming works").expect("one was just accepted");
     let lines: Vec<_> = (1..50).map(line).collect();

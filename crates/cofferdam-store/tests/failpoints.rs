@@ -1,42 +1,123 @@
-//! A process that is killed right after a durable write has written it.
+//! A process that is killed right after a durable write has written it; one that is killed before has written nothing of it.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use cofferdam_core::{KeyId, Outcome, Project, ProjectId, RunState, Scopes, Source};
-use cofferdam_store::{MessageKind, NewAudit, NewKey, Receipt, Retention, Store};
+use cofferdam_core::{
+    Action, ErrorClass, KeyId, Outcome, OwnerName, Project, ProjectId, RunState, Scopes, Source,
+};
+use cofferdam_store::{AuditOutcome, Mandate, MessageKind, NewKey, Receipt, Retention, Slots, Store};
 
-use crate::fixture::{Fixture, LEASE_MS, event_types, left, line, node, owner, request, rules};
+use crate::fixture::{
+    Fixture, LEASE_MS, dead, entries, event_types, left, line, lost, mandate, node, owner, request, rules,
+};
 
 const DATABASE: &str = "COFFERDAM_TEST_DATABASE";
 const SIGKILL: i32 = 9;
+
+/// The changes that the process makes on somebody's behalf, in this order, and the failpoint after each.
+const CHANGES: [(Action, &str); 13] = [
+    (Action::CreateRun, "store.enqueue"),
+    (Action::SendMessage, "store.add_message"),
+    (Action::AllowHost, "store.allow"),
+    (Action::CreateProject, "store.create_project"),
+    (Action::RemoveProject, "store.remove_project"),
+    (Action::CreateKey, "store.create_key"),
+    (Action::RevokeKey, "store.revoke_key"),
+    (Action::CancelRun, "store.request_cancel"),
+    (Action::CreateRun, "store.enqueue:2"),
+    (Action::CancelRun, "store.request_cancel:2"),
+    (Action::RemoveRun, "store.remove_run"),
+    (Action::CreateRun, "store.enqueue:3"),
+    (Action::RemoveDeadLetter, "store.remove_letter"),
+];
+
+fn by(action: Action, now_ms: u64) -> Mandate {
+    mandate("ci", action, "", now_ms)
+}
 
 /// The process that is killed: this test, started again with a failpoint armed.
 #[tokio::test]
 async fn victim() {
     let Some(path) = std::env::var_os(DATABASE) else { return };
     let store = Store::open_sqlite(path.as_ref()).await.unwrap();
-    store.enqueue(&request(1), None, 1_000).await.unwrap();
-    let claimed = store
-        .claim(&owner(1), 1_000, LEASE_MS, &rules(cofferdam_store::Slots::Unlimited))
-        .await
-        .unwrap()
-        .unwrap();
+    store.enqueue(&by(Action::CreateRun, 1_000), &request(1), None).await.unwrap();
+    let claimed = store.claim(&owner(1), 1_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().unwrap();
     for number in 1..=5 {
         store.append(&claimed.lease, &[line(number)]).await.unwrap();
     }
     let run = &claimed.attempt.run;
-    let message = store.add_message(run, MessageKind::Steer, "left", 1_500).await.unwrap();
+    let message =
+        store.add_message(&by(Action::SendMessage, 1_500), run, MessageKind::Steer, "left").await.unwrap();
     store.mark_message(&claimed.lease, message, &Receipt::Delivered { taken_as: None }, 1_600).await.unwrap();
-    store.allow(run, &"host.example:443".parse().unwrap(), 1_700).await.unwrap();
-    store.create_project(&project(), 1_800).await.unwrap();
-    store.remove_project(&project().id).await.unwrap();
-    store.create_key(&key(), 1_900).await.unwrap();
-    store.revoke_key(&key().id, 2_000).await.unwrap();
-    store.record_audit(&change()).await.unwrap();
+    store.allow(&by(Action::AllowHost, 1_700), run, &"host.example:443".parse().unwrap()).await.unwrap();
+    store.create_project(&by(Action::CreateProject, 1_800), &project()).await.unwrap();
+    store.remove_project(&by(Action::RemoveProject, 1_850), &project().id).await.unwrap();
+    store.create_key(&by(Action::CreateKey, 1_900), &key()).await.unwrap();
+    store.revoke_key(&by(Action::RevokeKey, 2_000), &key().id).await.unwrap();
+    store.record_refusal(&by(Action::RevokeKey, 2_050)).await.unwrap();
+    store.request_cancel(&by(Action::CancelRun, 2_060), run).await.unwrap();
     store.finish(&claimed.lease, &Outcome::Succeeded, &left(&[]), 2_100).await.unwrap();
+    store.enqueue(&by(Action::CreateRun, 2_200), &request(2), None).await.unwrap();
+    store.request_cancel(&by(Action::CancelRun, 2_300), &request(2).id).await.unwrap();
+    store.remove_run(&by(Action::RemoveRun, 2_400), &request(2).id).await.unwrap();
+    store.enqueue(&by(Action::CreateRun, 2_500), &request(3), None).await.unwrap();
+    let failed = store.claim(&owner(1), 2_500, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().unwrap();
+    store.finish(&failed.lease, &lost(), &dead(ErrorClass::Transient), 2_600).await.unwrap();
+    store.remove_letter(&by(Action::RemoveDeadLetter, 2_700), &request(3).id).await.unwrap();
     store.expire(&Retention { runs_before_ms: Some(3_000), ..Retention::default() }).await.unwrap();
     panic!("the failpoint did not kill this process");
+}
+
+/// Whether the change of this number among [`CHANGES`] was made.
+async fn is_made(store: &Store, number: usize) -> bool {
+    let has = async |run, event: &str| event_types(store, run).await.contains(&event);
+    let project = async || store.find_project("shop").await.expect("it can be read");
+    let key = async || store.key_of("aa").await.expect("it can be read");
+    match number {
+        0 => store.run(&request(1).id).await.is_ok(),
+        1 => has(&request(1).id, "message.accepted").await,
+        2 => has(&request(1).id, "egress.changed").await,
+        3 => project().await.is_some(),
+        4 => project().await.is_none(),
+        5 => key().await.is_some(),
+        6 => key().await.is_some_and(|key| key.revoked_at_ms.is_some()),
+        7 => has(&request(1).id, "run.cancel_requested").await,
+        8 => store.run(&request(2).id).await.is_ok(),
+        9 => has(&request(2).id, "run.cancelled").await,
+        10 => store.run(&request(2).id).await.is_err(),
+        11 => store.run(&request(3).id).await.is_ok(),
+        12 => store.letter(&request(3).id).await.is_ok_and(|letter| letter.is_none()),
+        _ => panic!("there is no change {number}"),
+    }
+}
+
+/// What is written down of changes.
+async fn written(store: &Store) -> Vec<String> {
+    let done = entries(store).await.into_iter().filter(|entry| entry.outcome == AuditOutcome::Done);
+    done.map(|entry| entry.action).collect()
+}
+
+fn expected(changes: &[(Action, &str)]) -> Vec<String> {
+    changes.iter().map(|(action, _)| action.as_str().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_between_a_change_and_its_entry_leaves_neither() {
+    for number in 0..CHANGES.len() {
+        let (_fixture, store) = killed_at(&format!("store.audit:{}", number + 1)).await;
+        assert!(!is_made(&store, number).await, "{:?}", CHANGES[number]);
+        assert_eq!(written(&store).await, expected(&CHANGES[..number]), "{:?}", CHANGES[number]);
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_after_the_commit_of_a_change_leaves_both() {
+    for (number, (_, failpoint)) in CHANGES.iter().enumerate() {
+        let (_fixture, store) = killed_at(failpoint).await;
+        assert!(is_made(&store, number).await, "{failpoint}");
+        assert_eq!(written(&store).await, expected(&CHANGES[..=number]), "{failpoint}");
+    }
 }
 
 fn project() -> Project {
@@ -45,18 +126,8 @@ fn project() -> Project {
 }
 
 fn key() -> NewKey {
-    let (name, sha256) = ("ci".to_owned(), "aa".to_owned());
-    NewKey { id: KeyId::new(1, 1), name, sha256, scopes: Scopes::all() }
-}
-
-fn change() -> NewAudit {
-    NewAudit {
-        at_ms: 2_050,
-        actor: "a test".to_owned(),
-        action: "key.revoke".to_owned(),
-        subject: key().id.to_string(),
-        data: serde_json::json!({}),
-    }
+    let (name, owner, sha256) = ("ci".to_owned(), OwnerName::system(), "aa".to_owned());
+    NewKey { id: KeyId::new(1, 1), name, owner, sha256, scopes: Scopes::all() }
 }
 
 async fn killed_at(failpoint: &str) -> (Fixture, Store) {
@@ -141,10 +212,10 @@ async fn a_key_whose_revoker_is_killed_after_the_commit_is_revoked() {
 }
 
 #[tokio::test]
-async fn a_change_whose_writer_is_killed_after_the_commit_is_on_record() {
-    let (_fixture, store) = killed_at("store.record_audit").await;
-    let changes = store.audit_before(u64::MAX, 10).await.unwrap();
-    assert_eq!(changes.iter().map(|one| &one.change).collect::<Vec<_>>(), [&change()]);
+async fn a_refusal_whose_writer_is_killed_after_the_commit_is_counted() {
+    let (_fixture, store) = killed_at("store.record_refusal").await;
+    let last = entries(&store).await.pop().expect("there are some");
+    assert_eq!((last.outcome, last.count, last.action.as_str()), (AuditOutcome::Refused, 1, "key.revoke"));
 }
 
 #[tokio::test]

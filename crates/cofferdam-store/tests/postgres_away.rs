@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cofferdam_core::{Outcome, RunId, RunState};
-use cofferdam_store::{Error, PostgresOptions, Slots, Store};
+use cofferdam_core::{Action, Outcome, Project, ProjectId, RunId, RunState, Source};
+use cofferdam_store::{Audit, Error, PostgresOptions, Slots, Store};
 
-use crate::fixture::{LEASE_MS, left, line, node, owner, request, rules};
+use crate::fixture::{LEASE_MS, at, left, line, mandate, node, owner, request, rules};
 use crate::server::Server;
 
 /// How often the server is killed.
@@ -21,8 +21,19 @@ async fn work(store: Store, client: u128, stop: Arc<AtomicBool>) -> Vec<(RunId, 
     let mut number = client << 64;
     while !stop.load(Ordering::Relaxed) {
         number += 1;
-        let run = store.enqueue(&request(number), None, 1_000).await.expect("accepted").run;
-        assert_eq!(run, request(number).id);
+        let subject = request(number).id;
+        let by = |action| mandate("ci", action, subject.as_str(), 1_000);
+        let run = store.enqueue(&by(Action::CreateRun), &request(number), None).await.expect("accepted").run;
+        assert_eq!(run, subject);
+        // What leaves no event is proven by its entry alone.
+        let project = Project {
+            id: ProjectId::new(1, number),
+            name: format!("shop-{number}").parse().expect("a name"),
+            source: Source::Empty,
+            max_concurrency: None,
+        };
+        assert!(store.create_project(&by(Action::CreateProject), &project).await.expect("it is made"));
+        assert!(store.remove_project(&by(Action::RemoveProject), &project.id).await.expect("it is one"));
         let claimed = store
             .claim(&owner(client), 1_000, LEASE_MS, &rules(Slots::Unlimited))
             .await
@@ -86,6 +97,21 @@ async fn a_database_that_is_killed_under_load_loses_nothing_and_repeats_nothing(
     }
     let examined = watcher.check().await.expect("it can be looked at");
     assert_eq!(examined.problems, [], "{examined:?}");
+    let mut written = Vec::new();
+    while let page =
+        watcher.audit_before(written.last().map_or(u64::MAX, |entry: &Audit| entry.seq), 500).await
+        && let page = page.expect("they can be read")
+        && !page.is_empty()
+    {
+        written.extend(page);
+    }
+    let distinct: BTreeSet<_> = written.iter().map(|entry| (&entry.action, &entry.subject)).collect();
+    assert_eq!(distinct.len(), written.len(), "no change was written down twice");
+    for (run, ..) in &ended {
+        for action in ["run.create", "project.create", "project.remove"] {
+            assert!(distinct.contains(&(&action.to_owned(), &run.to_string())), "{action} of {run}");
+        }
+    }
     assert!(ended.len() >= CLIENTS as usize, "{} runs", ended.len());
 }
 
@@ -95,18 +121,18 @@ async fn a_database_that_is_away_is_said_so_and_found_again() {
     let store = Store::open_postgres(&PostgresOptions::at(server.url())).await.expect("it opens");
     let hasty = store.with_patience(Duration::ZERO);
     let wakes = store.wakes(&node(1), cofferdam_store::Listens::Worker);
-    store.enqueue(&request(1), None, 1_000).await.expect("accepted");
+    store.enqueue(&at(1_000), &request(1), None).await.expect("accepted");
     server.kill();
     let failed = hasty.run(&request(1).id).await.expect_err("it is away");
     assert!(failed.is_transient(), "{failed:?}");
-    let failed = hasty.enqueue(&request(2), None, 1_000).await.expect_err("it is away");
+    let failed = hasty.enqueue(&at(1_000), &request(2), None).await.expect_err("it is away");
     assert!(matches!(failed, Error::Unavailable(_)), "{failed:?}");
     assert!(store.ping().await.is_err());
     let heard = *wakes.count().borrow();
     server.restart();
     let patient = store.with_patience(Duration::from_secs(60));
     assert_eq!(patient.run(&request(1).id).await.expect("it is back").state, RunState::Queued);
-    patient.enqueue(&request(2), None, 1_000).await.expect("accepted");
+    patient.enqueue(&at(1_000), &request(2), None).await.expect("accepted");
     store.ping().await.expect("it is back");
     // Whoever listens is told that it may have missed something.
     let mut count = wakes.count();
@@ -119,7 +145,7 @@ async fn a_server_is_found_by_its_name_and_over_its_socket() {
     let Some(server) = Server::start() else { return };
     for url in [server.url_by_name(), server.url_by_socket()] {
         let store = Store::open_postgres(&PostgresOptions::at(url)).await.expect("it opens");
-        store.enqueue(&request(1), None, 1_000).await.expect("accepted");
+        store.enqueue(&at(1_000), &request(1), None).await.expect("accepted");
         store.close().await;
     }
 }

@@ -3,7 +3,7 @@
 use cofferdam_core::{PlaceId, Placement, RunRequest, RunState};
 use cofferdam_store::{NodeHealth, NodeRecord, NodeReport, Owner, Slots};
 
-use crate::fixture::{Fixture, LEASE_MS, node, request, rules};
+use crate::fixture::{Fixture, LEASE_MS, at, node, request, rules};
 
 fn told_by(number: u128, place: &PlaceId) -> NodeRecord {
     NodeRecord {
@@ -34,9 +34,9 @@ async fn a_copy_in_another_folder_has_the_runs_of_the_first_and_not_its_nodes() 
         ..request(number)
     };
     for number in [1, 2] {
-        store.enqueue(&bound(number, &first), None, 1_000).await.expect("accepted");
+        store.enqueue(&at(1_000), &bound(number, &first), None).await.expect("accepted");
     }
-    store.enqueue(&request(3), None, 1_000).await.expect("accepted");
+    store.enqueue(&at(1_000), &request(3), None).await.expect("accepted");
     let here = |place: &PlaceId| Owner { node: node(1), place: place.clone() };
     let any = rules(Slots::Unlimited);
     for number in [2, 3] {
@@ -65,7 +65,7 @@ async fn a_database_of_many_folders_belongs_to_none_of_them() {
     let store = fixture.open().await;
     let (first, second) = (PlaceId::new(1, 1), PlaceId::new(1, 2));
     store.report_node(&told_by(1, &first)).await.expect("it is told");
-    store.enqueue(&request(1), None, 1_000).await.expect("accepted");
+    store.enqueue(&at(1_000), &request(1), None).await.expect("accepted");
     let owner = Owner { node: node(1), place: first.clone() };
     store.claim(&owner, 1_000, LEASE_MS, &rules(Slots::Unlimited)).await.expect("claiming works");
     assert_eq!(store.relocate(&second).await.expect("nothing is done"), 0);

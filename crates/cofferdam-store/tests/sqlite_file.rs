@@ -8,11 +8,11 @@ use cofferdam_core::{Outcome, RunState};
 use cofferdam_store::{RunFilter, Slots, Store};
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::fixture::{Fixture, LEASE_MS, left, line, owner, request, rules};
+use crate::fixture::{Fixture, LEASE_MS, at, left, line, owner, request, rules};
 use crate::small_disk::small_disk;
 
 async fn one_run(store: &Store, number: u128) -> Result<(), cofferdam_store::Error> {
-    store.enqueue(&request(number), None, 1_000).await?;
+    store.enqueue(&at(1_000), &request(number), None).await?;
     let claimed = store.claim(&owner(1), 1_000, LEASE_MS, &rules(Slots::Unlimited)).await?;
     let claimed = claimed.expect("one was just accepted");
     let lines: Vec<_> = (1..50).map(line).collect();

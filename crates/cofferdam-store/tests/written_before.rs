@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cofferdam_core::{
-    AttemptRef, ErrorClass, EventType, FailureClass, KeyId, MessageKind, NewEvent, Outcome, ProjectId, Role,
-    RunRequest, RunState, Spent, TroubleKind,
+    Action, AttemptRef, ErrorClass, EventType, FailureClass, KeyId, MessageKind, NewEvent, Outcome,
+    OwnerName, ProjectId, Role, RunRequest, RunState, Spent, TroubleKind,
 };
 use cofferdam_store::{
-    ArtifactPlace, ClaimRules, Claimed, Error, Left, Letter, NewAudit, NodeHealth, Owner, Receipt,
+    ArtifactPlace, AuditOutcome, ClaimRules, Claimed, Error, Left, Letter, NodeHealth, Owner, Receipt,
     ReceiptState, Replay, Retention, RunFilter, Slots, Store, StoreOptions,
 };
 use serde_json::json;
 
-use crate::fixture::{Fixture, event_types};
+use crate::fixture::{Fixture, at, entries, event_types, mandate};
 use runs::{
     DUE_MS, EVENT_TYPES, FAILURES, KEY, LEASE_MS, NOW_MS, Name, SAID, SHORT_LEASE_MS, artifacts, failure,
     has_letter, letter, lost, node, owner, place, seal, spent,
@@ -167,6 +167,7 @@ on_both_records! {
             let record = store.run(&name.id()).await.expect("it is on record");
             let found = (record.state, record.attempts, record.last_seq, record.letter);
             assert_eq!(found, (state, attempts, last_seq, letter), "{name:?}");
+            assert_eq!(record.owner, OwnerName::system(), "{name:?} is from before there were owners");
             // What holds unless a request says otherwise may change; what was asked does not.
             let policy = record.request.policy.clone();
             assert_eq!(record.request, RunRequest { policy, ..name.request() }, "{name:?}");
@@ -180,6 +181,8 @@ on_both_records! {
         }
         let listed = store.list_runs(&RunFilter::newest(u32::MAX)).await.expect("they can be listed");
         assert_eq!(listed.len(), expected().len());
+        let of_system = RunFilter { owner: Some(OwnerName::system()), ..RunFilter::newest(u32::MAX) };
+        assert_eq!(store.list_runs(&of_system).await.expect("they can be listed"), listed);
         let kept = store.events_after(&Name::Forgotten.id(), 0, 100).await.expect("they can be read");
         assert_eq!(kept.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 8]);
         let retried = store.run(&Name::Retried.id()).await.expect("it is on record");
@@ -193,7 +196,7 @@ on_both_records! {
         assert_eq!(outcome(Name::CancelledRunning).await, Some(Outcome::Cancelled));
         assert_eq!(outcome(Name::TimedOut).await, Some(Outcome::TimedOut { timeout_ms: 600_000 }));
         assert_eq!(outcome(Name::DeadLetter).await, Some(lost()));
-        let letters = store.letters().await.expect("they can be read");
+        let letters = store.letters(None).await.expect("they can be read");
         for (number, (_, error_class)) in FAILURES.into_iter().enumerate() {
             let name = Name::Failed(number);
             assert_eq!(outcome(name).await, Some(failure(number)));
@@ -202,10 +205,11 @@ on_both_records! {
         }
         let dead = store.letter(&Name::DeadLetter.id()).await.expect("it can be read").expect("it is one");
         assert_eq!(dead.letter, letter(Name::DeadLetter, ErrorClass::Transient));
-        assert_eq!(dead.replay, Some(Replay { run: Name::Replay.id(), state: RunState::Succeeded }));
+        assert_eq!(dead.replay, Some(Replay { run: Name::Replay.id(), owner: OwnerName::system(), state: RunState::Succeeded }));
         let first = AttemptRef { run: Name::DeadLetter.id(), number: 1 };
         assert_eq!(store.outcome_of(&first).await.expect("it can be read"), Some(lost()));
         assert_eq!(store.letter_runs().await.expect("they can be read").len(), letters.len());
+        assert_eq!(store.letters(Some(&OwnerName::system())).await.expect("they can be read"), letters);
         let budget = store.budget_exceeded(&Name::OverBudget.id()).await.expect("it can be read");
         assert_eq!(budget.as_deref(), Some("cost"));
     }
@@ -253,13 +257,15 @@ on_both_records! {
         let projects: Vec<_> = projects.iter().map(|one| (one.name.as_str(), one.max_concurrency)).collect();
         assert_eq!(projects, [("acme/bar", None), ("acme/shop", NonZeroU32::new(3))]);
         let keys = store.keys().await.expect("they can be read");
+        assert!(keys.iter().all(|key| key.owner == OwnerName::system()), "{keys:?}");
         let keys: Vec<_> = keys.iter().map(|key| (key.name.as_str(), key.used_at_ms, key.revoked_at_ms)).collect();
         assert_eq!(keys, [("first", Some(NOW_MS + 60_000), None), ("revoked", None, Some(NOW_MS + 70_000))]);
         let found = store.key_of(&"11".repeat(32)).await.expect("it can be read").expect("it is one");
         assert_eq!((found.id, found.scopes.to_string().as_str()), (KeyId::new(NOW_MS, 1), "read,run"));
         let changes = store.audit_before(u64::MAX, 10).await.expect("they can be read");
-        let numbers: Vec<_> = changes.iter().map(|one| one.change.data["number"].as_u64()).collect();
+        let numbers: Vec<_> = changes.iter().map(|one| one.data["number"].as_u64()).collect();
         assert_eq!(numbers, [Some(3), Some(2), Some(1)]);
+        assert!(changes.iter().all(|one| (one.outcome, one.count) == (AuditOutcome::Done, 1)), "{changes:?}");
     }
 
     async fn queued_runs_are_claimed_as_their_placement_says(store: Store) {
@@ -308,13 +314,16 @@ on_both_records! {
     async fn what_was_accepted_under_a_key_is_not_accepted_again(store: Store) {
         let written = async |name: Name| store.run(&name.id()).await.expect("it is on record").request;
         let again = RunRequest { id: Name::Failed(90).id(), ..written(Name::Keyed).await };
-        let answer = store.enqueue(&again, Some(KEY), LATER_MS).await.expect("it is known");
+        let by_system = mandate("system", Action::CreateRun, "again", LATER_MS);
+        let answer = store.enqueue(&by_system, &again, Some(KEY)).await.expect("it is known");
         assert_eq!((answer.run, answer.created), (Name::Keyed.id(), false));
         let other = RunRequest { id: Name::Failed(90).id(), ..written(Name::Queued).await };
-        let refused = store.enqueue(&other, Some(KEY), LATER_MS).await.expect_err("it differs");
+        let refused = store.enqueue(&by_system, &other, Some(KEY)).await.expect_err("it differs");
         assert!(matches!(refused, Error::IdempotencyMismatch { .. }), "{refused:?}");
-        let same = store.enqueue(&written(Name::Queued).await, None, LATER_MS).await.expect("it is known");
+        let same = store.enqueue(&by_system, &written(Name::Queued).await, None).await.expect("it is known");
         assert!(!same.created);
+        assert_eq!(entries(&store).await.len(), 3, "nothing was changed");
+        assert!(store.enqueue(&at(LATER_MS), &again, Some(KEY)).await.expect("it is new").created, "another owner's key");
     }
 
     async fn a_run_that_was_under_way_goes_on_and_ends(store: Store) {
@@ -329,7 +338,7 @@ on_both_records! {
         let told = store.mark_message(&claimed.lease, waiting[0].id, &delivered, LATER_MS).await;
         assert_eq!(told.expect("it is stored").map(|event| event.seq), Some(18));
         let run = Name::Running.id();
-        let next = store.add_message(&run, MessageKind::Steer, "one more", LATER_MS).await.expect("accepted");
+        let next = store.add_message(&at(LATER_MS), &run, MessageKind::Steer, "one more").await.expect("accepted");
         let all = store.messages(&run).await.expect("they can be read");
         assert!(all.iter().all(|one| one.message.id <= next) && all.len() == 4, "{all:?}");
         let trouble = store.last_trouble(&claimed.attempt).await.expect("it is known");
@@ -377,19 +386,19 @@ on_both_records! {
     async fn a_dead_letter_is_replayed_and_forgotten(store: Store) {
         let letter = Name::DeadLetter.id();
         let replay = RunRequest { id: Name::Failed(91).id(), ..Name::Replay.request() };
-        store.enqueue(&replay, None, LATER_MS).await.expect("accepted");
+        store.enqueue(&at(LATER_MS), &replay, None).await.expect("accepted");
         let kept = store.letter(&letter).await.expect("it can be read").expect("it is one");
-        assert_eq!(kept.replay, Some(Replay { run: replay.id.clone(), state: RunState::Queued }));
+        assert_eq!(kept.replay, Some(Replay { run: replay.id.clone(), owner: OwnerName::local(), state: RunState::Queued }));
         let claimed = claim(&store, Name::Failed(91), &owner(7), LATER_MS).await.expect("it is claimable");
         assert_eq!(finish(&store, &claimed, &Outcome::Succeeded).await, RunState::Succeeded);
-        assert!(store.remove_letter(&letter).await.expect("it can be forgotten"));
+        assert!(store.remove_letter(&at(LATER_MS), &letter).await.expect("it can be forgotten"));
         assert_eq!(store.run(&letter).await.expect("its run stays").letter, Letter::None);
         is_consistent(&store).await;
     }
 
     async fn what_was_kept_long_enough_is_forgotten(store: Store) {
-        store.remove_run(&Name::TimedOut.id()).await.expect("it has ended");
-        let refused = store.remove_run(&Name::Running.id()).await.expect_err("it is under way");
+        store.remove_run(&at(LATER_MS), &Name::TimedOut.id()).await.expect("it has ended");
+        let refused = store.remove_run(&at(LATER_MS), &Name::Running.id()).await.expect_err("it is under way");
         assert!(matches!(refused, Error::NotFinal { .. }), "{refused:?}");
         let retention = Retention { runs_before_ms: Some(LATER_MS), ..Retention::default() };
         let mut forgotten = Vec::new();
@@ -410,23 +419,20 @@ on_both_records! {
     }
 
     async fn what_is_around_the_runs_goes_on(store: Store) {
-        let change = NewAudit {
-            at_ms: LATER_MS,
-            actor: "cli".to_owned(),
-            action: "run.cancelled".to_owned(),
-            subject: Name::Queued.id().to_string(),
-            data: json!({}),
-        };
-        store.record_audit(&change).await.expect("it is written down");
-        let changes = store.audit_before(u64::MAX, 10).await.expect("they can be read");
-        assert_eq!((changes.len(), &changes[0].change), (4, &change));
+        let cancel = mandate("ci", Action::CancelRun, Name::Queued.id().as_str(), LATER_MS);
+        store.record_refusal(&cancel).await.expect("it is counted");
+        store.record_refusal(&cancel).await.expect("it is counted");
+        store.request_cancel(&cancel, &Name::Queued.id()).await.expect("it is queued");
+        let changes = entries(&store).await;
+        let told: Vec<_> = changes[3..].iter().map(|one| (one.action.as_str(), one.outcome, one.count)).collect();
+        assert_eq!(told, [("run.cancel", AuditOutcome::Refused, 2), ("run.cancel", AuditOutcome::Done, 1)]);
         let numbers: Vec<u64> = changes.iter().map(|one| one.seq).collect();
-        assert!(numbers.is_sorted_by(|one, next| one > next), "{numbers:?}");
+        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
         let project = store.find_project("acme/shop").await.expect("it can be read").expect("it is one");
         assert_eq!(project.id, ProjectId::new(NOW_MS, 1));
-        assert!(!store.create_project(&project, LATER_MS).await.expect("it is known"), "it is there already");
-        assert!(store.remove_project(&project.id).await.expect("it can be forgotten"));
-        assert!(store.revoke_key(&KeyId::new(NOW_MS, 1), LATER_MS).await.expect("it is one"));
+        assert!(!store.create_project(&at(LATER_MS), &project).await.expect("it is known"), "it is there already");
+        assert!(store.remove_project(&at(LATER_MS), &project.id).await.expect("it can be forgotten"));
+        assert!(store.revoke_key(&at(LATER_MS), &KeyId::new(NOW_MS, 1)).await.expect("it is one"));
         store.remove_node(&node(3)).await.expect("it can be forgotten");
         assert_eq!(store.nodes().await.expect("they can be read").len(), 2);
         assert_eq!(store.slots_in_use(LATER_MS).await.expect("it is known"), 4);

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentSetup, LimitsRule, Mount, MountAccess, NodeId, Policy, RetryPolicy, RunId, RunRequest, RunState,
-    Source,
+    Actor, AgentSetup, ChosenPolicy, LimitsRule, Mount, MountAccess, NodeId, Policy, RetryPolicy, RunId,
+    RunRequest, RunState, Source,
 };
+use cofferdam_operations::Operations;
 use cofferdam_runner::{Home, now_ms};
 use cofferdam_store::{NodeRecord, Owner, RunRecord, Store};
 use rustix::process::{Pid, Signal, kill_process};
@@ -66,7 +67,11 @@ impl Queue {
             publish: None,
         };
         change(&mut request);
-        let accepted = self.runtime.block_on(self.store.enqueue(&request, None, now_ms()));
+        let operations = Operations::for_own_use(self.store.clone());
+        let accepted = self.runtime.block_on(async {
+            let judged = operations.judge_request(&Actor::LocalUser, request, ChosenPolicy::Unknown).await?;
+            operations.accept(judged, None).await
+        });
         accepted.expect("the run is accepted").run
     }
 
@@ -106,7 +111,9 @@ impl Queue {
     /// # Panics
     /// If there is no such run.
     pub fn cancel(&self, run: &RunId) {
-        self.runtime.block_on(self.store.request_cancel(run, now_ms())).expect("it can be asked for");
+        let operations = Operations::for_own_use(self.store.clone());
+        let asked = self.runtime.block_on(operations.cancel_run(&Actor::LocalUser, run));
+        asked.expect("it can be asked for");
     }
 
     /// Waits for a run's final state.

@@ -76,7 +76,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("store.create_key", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.create_project", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.expire", "crates/cofferdam-store/tests/failpoints.rs"),
-    ("store.record_audit", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.audit", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.record_refusal", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.remove_project", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.revoke_key", "crates/cofferdam-store/tests/failpoints.rs"),
 ];

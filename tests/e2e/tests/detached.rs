@@ -312,7 +312,8 @@ fn every_failpoint_of_a_node_is_armed_by_a_test() {
         ("store.create_key", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.create_project", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.expire", "crates/cofferdam-store/tests/failpoints.rs"),
-        ("store.record_audit", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.audit", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.record_refusal", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.remove_project", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.revoke_key", "crates/cofferdam-store/tests/failpoints.rs"),
     ];

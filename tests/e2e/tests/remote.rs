@@ -91,7 +91,7 @@ fn a_key_opens_what_it_is_for_until_it_is_revoked() {
     assert_eq!(fixture.cofferdam(["runs", "list", "--json"]).json(), Value::Array(Vec::new()));
     let refused = fixture.run(&[], "true");
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
-    assert!(refused.stderr.contains("has not the scope `run`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("does not have the scope `run`"), "{}", refused.stderr);
 
     assert_eq!(fixture.cofferdam(["keys", "revoke", &id]).code, Some(0));
     cofferdam_e2e::processes::wait_until(std::time::Duration::from_secs(30), "the key opens nothing", || {

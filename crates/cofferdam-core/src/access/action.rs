@@ -79,6 +79,35 @@ actions! {
     ReadAudit = "audit.read",
 }
 
+impl Action {
+    /// Whether it changes something, so that the audit tells of it.
+    #[must_use]
+    pub fn is_change(self) -> bool {
+        match self {
+            Self::CreateRun
+            | Self::RetryRun
+            | Self::CancelRun
+            | Self::SendMessage
+            | Self::AllowHost
+            | Self::RemoveRun
+            | Self::RemoveDeadLetter
+            | Self::CreateProject
+            | Self::RemoveProject
+            | Self::CreateKey
+            | Self::RevokeKey => true,
+            Self::ListRuns
+            | Self::ReadRun
+            | Self::ReadDeadLetters
+            | Self::ReadProjects
+            | Self::ListKeys
+            | Self::ListAgents
+            | Self::ListNodes
+            | Self::ReadMetrics
+            | Self::ReadAudit => false,
+        }
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

@@ -40,13 +40,21 @@ pub enum InputErrorKind {
 
 impl InputError {
     /// A value that is wrong.
-    pub(super) fn invalid(field: &'static str, problem: impl Into<String>, hint: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn invalid(field: &'static str, problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(field, InputErrorKind::Invalid, problem, hint)
     }
 
     /// A value that is wrong, in the words of its type.
-    pub(super) fn of_value(field: &'static str, error: ValueError) -> Self {
+    #[must_use]
+    pub fn of_value(field: &'static str, error: ValueError) -> Self {
         Self::invalid(field, error.problem, error.hint)
+    }
+
+    /// A number that is too small or too large.
+    #[must_use]
+    pub fn out_of_range(field: &'static str, least: u64, most: u64) -> Self {
+        Self::invalid(field, format!("out of range ({least} to {most})"), "use a number in that range")
     }
 
     /// A value that conflicts with another one. The problem names both.

@@ -3,7 +3,7 @@
 //! in all of them.
 //!
 //! Whoever holds the request holds a valid one: nothing checks again. What is not decided here is whether its caller may
-//! ask for it, beyond the paths that [`Surroundings::may_name_path`] says may be looked at.
+//! ask for it, beyond the paths that [`Context::may_name_path`] says may be looked at.
 
 mod agent;
 pub mod bounds;
@@ -28,6 +28,6 @@ pub use self::env::MODEL_KEYS;
 pub use self::error::{InputError, InputErrorKind};
 pub use self::input::{MountInput, RunInput, RunOptions};
 pub use self::source::find_source;
-pub use self::surroundings::{PathUse, Surroundings, Variable};
+pub use self::surroundings::{MayNamePath, PathUse, Surroundings, Variable};
 pub use self::syntax::{FIELDS as INPUT_FIELDS, InputSyntax};
 pub use self::validate::{Context, Placing, Validated, Workspace, validate};

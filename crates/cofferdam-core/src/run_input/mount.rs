@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::bounds::LONGEST_MOUNT;
 use super::source::look_at;
-use super::{InputError, InputErrorKind, MountInput, PathUse, Surroundings};
+use super::{InputError, InputErrorKind, MayNamePath, MountInput, PathUse, Surroundings};
 use crate::policy::{Mount, MountAccess, inside};
 
 /// Trees that a sandbox makes for itself; the host's in their place would be a hole.
@@ -18,6 +18,7 @@ const HINT: &str = "name the folder that is needed and nothing around it";
 /// Paths that are to be visible inside, as they really are.
 pub(super) fn mounts_of(
     asked: &[MountInput],
+    may_name_path: MayNamePath<'_>,
     surroundings: &dyn Surroundings,
 ) -> Result<Vec<Mount>, InputError> {
     for MountInput { path, .. } in asked {
@@ -27,7 +28,7 @@ pub(super) fn mounts_of(
             return Err(InputError::invalid(FIELD, problem, HINT));
         }
         // Asked for all of them before any is looked at: whether a path exists is nobody's business.
-        if !surroundings.may_name_path(Path::new(path), PathUse::Mount) {
+        if !may_name_path(Path::new(path), PathUse::Mount) {
             return Err(InputError::new(
                 FIELD,
                 InputErrorKind::NotAllowed,

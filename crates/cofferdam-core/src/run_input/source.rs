@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::bounds::LONGEST_REPO;
-use super::{InputError, InputErrorKind, InputSyntax, PathUse, Surroundings};
+use super::{InputError, InputErrorKind, InputSyntax, MayNamePath, PathUse, Surroundings};
 use crate::git_reference::git_reference;
 use crate::project::Project;
 use crate::repo_url::{LocalUrls, RepoUrl, RepoUrlError};
@@ -18,6 +18,7 @@ pub fn find_source(
     reference: Option<&str>,
     local_urls: LocalUrls,
     syntax: InputSyntax,
+    may_name_path: MayNamePath<'_>,
     surroundings: &dyn Surroundings,
 ) -> Result<Source, InputError> {
     let reference = checked_reference(reference)?;
@@ -35,7 +36,7 @@ pub fn find_source(
         return Err(InputError::new("repo", InputErrorKind::RepoFormat, problem, HINT));
     }
     if repo.starts_with('/') {
-        return Ok(here(local_root(Path::new(repo), surroundings)?, reference));
+        return Ok(here(local_root(Path::new(repo), may_name_path, surroundings)?, reference));
     }
     let url = address(repo, local_urls)?;
     Ok(Source::Git { url, reference })
@@ -93,8 +94,12 @@ fn is_short(repo: &str) -> bool {
 
 /// The root of the repository at a path. Whoever may not name the path learns nothing about it: neither by `..` nor by
 /// a link, whose target may be there or not.
-fn local_root(path: &Path, surroundings: &dyn Surroundings) -> Result<PathBuf, InputError> {
-    let may_name = |path: &Path| surroundings.may_name_path(path, PathUse::Repository);
+fn local_root(
+    path: &Path,
+    may_name_path: MayNamePath<'_>,
+    surroundings: &dyn Surroundings,
+) -> Result<PathBuf, InputError> {
+    let may_name = |path: &Path| may_name_path(path, PathUse::Repository);
     let refused = || {
         InputError::new(
             "repo",

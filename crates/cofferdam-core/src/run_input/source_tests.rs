@@ -1,8 +1,8 @@
 use super::*;
-use crate::run_input::test_machine::Machine;
+use crate::run_input::test_machine::{Machine, may_name_path};
 
 fn find(repo: &str) -> Result<Source, InputErrorKind> {
-    find_source(Some(repo), None, LocalUrls::Refuse, InputSyntax::Fields, &Machine::new())
+    find_source(Some(repo), None, LocalUrls::Refuse, InputSyntax::Fields, &may_name_path, &Machine::new())
         .map_err(|error| error.kind)
 }
 
@@ -35,7 +35,8 @@ fn a_path_is_the_repository_around_it() {
     assert!(found.is_here());
     assert_eq!(found, Source::Local { path: "/srv/a".into() });
     let machine = Machine::new();
-    let old = find_source(Some("/srv/a"), Some("v1"), LocalUrls::Refuse, InputSyntax::Fields, &machine);
+    let (local, syntax) = (LocalUrls::Refuse, InputSyntax::Fields);
+    let old = find_source(Some("/srv/a"), Some("v1"), local, syntax, &may_name_path, &machine);
     let Source::Git { url, reference } = old.unwrap() else { panic!("it is a commit") };
     assert_eq!((url.as_str(), reference.as_deref()), ("file:///srv/a", Some("v1")));
 }

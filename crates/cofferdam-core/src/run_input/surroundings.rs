@@ -7,6 +7,10 @@ use crate::run::PromptSetup;
 use crate::settings::Provider;
 use crate::value::ValueError;
 
+/// Whether the caller may name a path. It is asked before the path is looked at, with the path as it was written, and again
+/// with where its links lead: whoever may not name a path must not learn whether it is there.
+pub type MayNamePath<'a> = &'a (dyn Fn(&Path, PathUse) -> bool + Sync);
+
 /// What a path is named for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathUse {
@@ -32,10 +36,6 @@ pub enum Variable {
 /// What a caller can say of itself and its machine. Paths are looked at here alone; whoever must not block calls
 /// [`super::validate`] where that is allowed.
 pub trait Surroundings {
-    /// Whether the caller may name this path. It is asked before the path is looked at, with the path as it was written,
-    /// and again with where its links lead: whoever may not name a path must not learn whether it is there.
-    fn may_name_path(&self, path: &Path, path_use: PathUse) -> bool;
-
     /// The path without links, if there is something.
     fn canonical(&self, path: &Path) -> Option<PathBuf>;
 

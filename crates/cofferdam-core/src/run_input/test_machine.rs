@@ -9,7 +9,7 @@ use crate::run::PromptSetup;
 use crate::settings::Provider;
 use crate::value::ValueError;
 
-/// A machine with these paths, of which a caller may name those below `/srv`.
+/// A machine with these paths.
 pub(crate) struct Machine {
     paths: BTreeSet<&'static str>,
     links: BTreeMap<&'static str, &'static str>,
@@ -22,11 +22,12 @@ impl Machine {
     }
 }
 
-impl Surroundings for Machine {
-    fn may_name_path(&self, path: &Path, path_use: PathUse) -> bool {
-        path_use == PathUse::Repository && path.starts_with("/srv")
-    }
+/// What a caller may name.
+pub(crate) fn may_name_path(path: &Path, path_use: PathUse) -> bool {
+    path_use == PathUse::Repository && path.starts_with("/srv")
+}
 
+impl Surroundings for Machine {
     fn canonical(&self, path: &Path) -> Option<PathBuf> {
         let mut plain = PathBuf::new();
         for component in path.components() {

@@ -9,7 +9,7 @@ use super::mount::mounts_of;
 use super::overrides::{RunOverrides, text_of};
 use super::policy::{limits_of, policy_of, retry_of, timeout_of};
 use super::source::{find_source, of_project};
-use super::{Choice, InputError, InputSyntax, RunInput, Surroundings};
+use super::{Choice, InputError, InputSyntax, MayNamePath, RunInput, Surroundings};
 use crate::ids::{PlaceId, RunId};
 use crate::placement::{Placement, Priority};
 use crate::policy::{Limits, LimitsRule, Policy};
@@ -39,6 +39,8 @@ pub struct Context<'a> {
     pub placing: Placing<'a>,
     /// Where the workspace comes from.
     pub workspace: Workspace<'a>,
+    /// Whether the caller may name a path.
+    pub may_name_path: MayNamePath<'a>,
     /// The caller and its machine.
     pub surroundings: &'a dyn Surroundings,
 }
@@ -97,7 +99,7 @@ pub fn validate(input: &RunInput, context: &Context<'_>) -> Result<Validated, In
     let source = found_source(input, context)?;
     let agent = setup_of(input, &overrides, &choice, surroundings)?;
     let is_agent = agent.cli().is_some();
-    let mounts = mounts_of(&input.options.mounts, surroundings)?;
+    let mounts = mounts_of(&input.options.mounts, context.may_name_path, surroundings)?;
     let timeout_ms =
         timeout_of(&overrides, &choice, &settings.settings.sandbox, context.max_execution_time_ms);
     let policy = Policy {
@@ -157,7 +159,8 @@ fn found_source(input: &RunInput, context: &Context<'_>) -> Result<Source, Input
             format!("name the repository with {}", syntax.name("repo")),
         )),
         (Workspace::FromInput, None) => {
-            find_source(repo, reference, context.local_urls, syntax, context.surroundings)
+            let may_name_path = context.may_name_path;
+            find_source(repo, reference, context.local_urls, syntax, may_name_path, context.surroundings)
         }
     }
 }

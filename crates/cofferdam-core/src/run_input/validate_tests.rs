@@ -1,4 +1,4 @@
-use super::super::test_machine::Machine;
+use super::super::test_machine::{Machine, may_name_path};
 use super::super::{InputErrorKind, MountInput, RunOptions};
 use super::*;
 use crate::policy::{Mode, Network};
@@ -35,6 +35,7 @@ fn check_placed(
         max_execution_time_ms: None,
         placing,
         workspace: Workspace::FromInput,
+        may_name_path: &may_name_path,
         surroundings: &machine,
     };
     change(&mut context);

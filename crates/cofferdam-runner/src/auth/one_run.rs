@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentSetup, Event, Outcome, Policy, RetryPolicy, RunId, RunRequest, Source, WorkspaceKind, with_causes,
+    Actor, AgentSetup, ChosenPolicy, Event, Outcome, OwnRole, Policy, RetryPolicy, RunId, RunRequest, Source,
+    WorkspaceKind, with_causes,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -18,6 +19,9 @@ use crate::node::{Node, now_ms};
 const LAST_WORDS: Duration = Duration::from_secs(10);
 /// No check has more events than this.
 const MOST_EVENTS: u32 = 2_000;
+
+/// Whose runs these are.
+const ACTOR: Actor = Actor::Role(OwnRole::AuthCheck);
 
 /// What came of a run.
 #[derive(Debug)]
@@ -44,7 +48,7 @@ pub(super) async fn one_run(
         retry: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() },
         workspace: WorkspaceKind::Overlay,
         conversation: None,
-        claimable_by: Some(node.id.clone()),
+        claimable_by: None,
         replay_of: None,
         placement: cofferdam_core::Placement::default(),
         working_dir: None,
@@ -52,7 +56,9 @@ pub(super) async fn one_run(
     };
     let (tell, cancel) = watch::channel(Cancel::No);
     let mut nobody = |_| {};
-    let mut running = Box::pin(run_attached(node, request, &mut nobody, cancel));
+    let judged = node.operations().judge_request(&ACTOR, request, ChosenPolicy::Unknown).await;
+    let judged = judged.map_err(|error| with_causes(&error))?;
+    let mut running = Box::pin(run_attached(node, judged, &mut nobody, cancel));
     let ended = tokio::select! {
         ended = &mut running => Some(ended),
         () = tokio::time::sleep_until(deadline) => None,
@@ -76,11 +82,11 @@ pub(super) async fn one_run(
 
 /// Removes the record of a check, which is nobody's work. One that has not ended is told of as every other run is.
 async fn forget(node: &Node, run: &RunId) {
-    if let Err(error) = dead_letters::remove(node, run).await {
+    if let Err(error) = dead_letters::remove(node, &ACTOR, run).await {
         tracing::warn!(run.id = %run, error = %with_causes(&error), "the dead letter of a check stays");
     }
-    match node.store.remove_run(run).await {
-        Ok(()) => {
+    match node.operations().remove_run(&ACTOR, run).await {
+        Ok(_) => {
             let _ = cofferdam_sandbox::remove_tree(&node.home.runs().join(run.as_str()));
         }
         Err(error) => {

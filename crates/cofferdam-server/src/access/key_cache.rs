@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cofferdam_core::{KeyId, Scopes};
+use cofferdam_core::Actor;
+use cofferdam_operations::KeyText;
 use cofferdam_store::{KeyRecord, Store};
 use subtle::ConstantTimeEq;
 
-use super::key_text::KeyText;
 use crate::app::now_ms;
 
 /// How long a key opens something after it was revoked, at most.
@@ -17,13 +17,6 @@ const FRESH: Duration = Duration::from_secs(1);
 const USED_EVERY_MS: u64 = 60_000;
 /// More keys than anybody has in use at once; beyond that they are looked up each time.
 const MOST: usize = 1_000;
-
-/// A key that opens something.
-#[derive(Debug, Clone)]
-pub(crate) struct LiveKey {
-    pub(crate) id: KeyId,
-    pub(crate) scopes: Scopes,
-}
 
 #[derive(Debug)]
 struct Known {
@@ -39,7 +32,7 @@ pub(crate) struct KeyCache {
 }
 
 impl KeyCache {
-    /// The key of this text, if it opens anything.
+    /// Who holds the key of this text, if it opens anything.
     ///
     /// The text is hashed before anything is compared, so that the time that it takes says nothing of how near a guess
     /// was; the hash that was found is compared in constant time all the same.
@@ -47,7 +40,7 @@ impl KeyCache {
         &self,
         key: &KeyText,
         store: &Store,
-    ) -> Result<Option<LiveKey>, cofferdam_store::Error> {
+    ) -> Result<Option<Actor>, cofferdam_store::Error> {
         let sha256 = key.sha256();
         if let Some(found) = self.fresh(&sha256) {
             return Ok(live(found));
@@ -87,9 +80,9 @@ impl KeyCache {
     }
 }
 
-fn live(record: KeyRecord) -> Option<LiveKey> {
+fn live(record: KeyRecord) -> Option<Actor> {
     match record.revoked_at_ms {
-        None => Some(LiveKey { id: record.id, scopes: record.scopes }),
+        None => Some(Actor::Key { id: record.id, owner: record.owner, scopes: record.scopes }),
         Some(_) => None,
     }
 }

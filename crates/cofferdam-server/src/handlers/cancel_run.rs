@@ -3,13 +3,11 @@
 use axum::Json;
 use axum::extract::State;
 use cofferdam_api::{CancelResponse, RunIdText};
-use cofferdam_core::{RunId, RunState};
-use cofferdam_store::CancelAnswer;
+use cofferdam_core::RunId;
 use http::StatusCode;
-use serde_json::json;
 
-use crate::access::{Caller, May, Run};
-use crate::app::{App, now_ms};
+use crate::access::By;
+use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::{NoBody, Path};
 
@@ -20,30 +18,15 @@ use crate::extract::{NoBody, Path};
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn cancel_run(
-    may: May<Run>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<RunId>,
     _body: NoBody,
 ) -> Result<(StatusCode, Json<CancelResponse>), ApiError> {
-    let answer = cancel(&app, may.caller(), &id).await?;
-    let status = match answer.state.is_final() {
+    let cancelled = app.operations().cancel_run(&actor, &id).await?;
+    let status = match cancelled.state.is_final() {
         true => StatusCode::OK,
         false => StatusCode::ACCEPTED,
     };
-    Ok((status, Json(answer)))
-}
-
-/// Asks for a run's end on somebody's behalf.
-pub(super) async fn cancel(app: &App, caller: &Caller, id: &RunId) -> Result<CancelResponse, ApiError> {
-    // A run that is not there is not worth a record.
-    app.store().run(id).await?;
-    app.audit(caller, "run.cancel", id.as_str(), json!({})).await?;
-    let answer = app.store().request_cancel(id, now_ms()).await?;
-    app.store().wake();
-    let (state, requested) = match answer {
-        CancelAnswer::Cancelled => (RunState::Cancelled, true),
-        CancelAnswer::Requested => (RunState::Running, true),
-        CancelAnswer::AlreadyFinal(state) => (state, false),
-    };
-    Ok(CancelResponse { id: id.clone(), state, requested })
+    Ok((status, Json(CancelResponse { id, state: cancelled.state, requested: cancelled.requested })))
 }

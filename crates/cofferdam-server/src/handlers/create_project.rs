@@ -3,17 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use cofferdam_api::{CreateProjectRequest, ErrorCode, ProjectResponse};
-use cofferdam_core::{Project, ProjectId};
+use cofferdam_api::{CreateProjectRequest, ProjectResponse};
+use cofferdam_operations::ProjectInput;
 use http::StatusCode;
 use http::header::LOCATION;
-use serde_json::json;
 
-use crate::access::{May, Run};
-use crate::admission::{concurrency, find_source};
-use crate::app::{App, now_ms};
+use super::create_run;
+use crate::access::By;
+use crate::app::App;
 use crate::errors::ApiError;
-use crate::random::random_bits;
+use crate::surroundings::ServiceSurroundings;
 use crate::{extract, wire};
 
 /// Registers a repository that this key may run on. Whoever may run anything may then run on it.
@@ -23,26 +22,18 @@ use crate::{extract, wire};
     (status = 409, description = "There is a project of this name.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn create_project(
-    may: May<Run>,
+    By(actor): By,
     State(app): State<App>,
     extract::Json(body): extract::Json<CreateProjectRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let name = body.name.parse().map_err(|error| ApiError::invalid("name", &error))?;
-    let source = find_source(&app, may.caller(), &body.repo, body.reference.as_deref()).await?;
-    let project = Project {
-        id: ProjectId::new(now_ms(), random_bits()),
-        name,
-        source,
-        max_concurrency: concurrency(body.max_concurrency)?,
-    };
-    let about = json!({ "name": project.name, "source": project.source });
-    app.audit(may.caller(), "project.create", project.id.as_str(), about).await?;
-    if !app.store().create_project(&project, now_ms()).await? {
-        return Err(ApiError::new(
-            ErrorCode::ProjectExists,
-            format!("there is a project `{}`", project.name),
-        ));
-    }
+    let names_paths = body.repo.starts_with('/');
+    let CreateProjectRequest { name, repo, reference, max_concurrency } = body;
+    let input = ProjectInput { name, repo, reference, max_concurrency };
+    let project = create_run::looking_at_paths(names_paths, async move {
+        let surroundings = ServiceSurroundings::of(&app);
+        Ok(app.operations().create_project(&actor, &input, &surroundings).await?)
+    })
+    .await?;
     let location = [(LOCATION, format!("/api/v1/projects/{}", project.id))];
     Ok((StatusCode::CREATED, location, Json(wire::project(project))))
 }

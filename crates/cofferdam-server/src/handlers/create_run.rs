@@ -3,21 +3,20 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use cofferdam_api::{CreateRunRequest, DryRunResponse, RunResponse};
-use cofferdam_core::RunId;
+use cofferdam_api::{CreateRunRequest, DryRunResponse, ErrorCode, RunResponse};
+use cofferdam_core::{Actor, InputSyntax, RunId};
+use cofferdam_operations::{Judged, NewRun, Way};
 use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
-use serde_json::json;
 
-use crate::access::{Caller, May, Run};
-use crate::admission::admit;
-use crate::app::{App, new_run_id, now_ms};
+use crate::access::By;
+use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract;
+use crate::surroundings::ServiceSurroundings;
 use crate::wire;
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-const LONGEST_KEY: usize = 200;
 
 /// Accepts a task. It is durable when this is answered; a node takes it as soon as one can.
 #[utoipa::path(post, path = "/api/v1/runs", tag = "runs", request_body = CreateRunRequest,
@@ -30,62 +29,80 @@ const LONGEST_KEY: usize = 200;
     (status = 409, description = "The key was used for another request, or options conflict.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn create_run(
-    may: May<Run>,
+    By(actor): By,
     State(app): State<App>,
     headers: HeaderMap,
     extract::Json(body): extract::Json<CreateRunRequest>,
 ) -> Result<Response, ApiError> {
     if body.dry_run == Some(true) {
-        return Ok(Json(judge(&app, may.caller(), &body).await?).into_response());
+        return Ok(Json(dry_run(&app, &actor, &body).await?).into_response());
     }
-    let run = accept(&app, may.caller(), &headers, &body).await?;
-    Ok(accepted(&app, &run).await?.into_response())
+    let run = accept(&app, &actor, &headers, &body).await?;
+    Ok(accepted(&app, &actor, &run).await?.into_response())
 }
 
 /// Only judges a task: nothing is written down.
-pub(crate) async fn judge(
+pub(crate) async fn dry_run(
     app: &App,
-    caller: &Caller,
+    actor: &Actor,
     body: &CreateRunRequest,
 ) -> Result<DryRunResponse, ApiError> {
-    Ok(DryRunResponse { dry_run: true, request: admit(app, caller, new_run_id(), body).await? })
+    let judged = judge(app, actor, body).await?;
+    Ok(DryRunResponse { dry_run: true, request: judged.request().clone() })
 }
 
 /// Accepts a task for anybody who may ask for it. `POST /execute` takes the same way.
 pub(crate) async fn accept(
     app: &App,
-    caller: &Caller,
+    actor: &Actor,
     headers: &HeaderMap,
     body: &CreateRunRequest,
 ) -> Result<RunId, ApiError> {
-    let key = idempotency_key(caller, headers)?;
-    let request = admit(app, caller, new_run_id(), body).await?;
-    let about = json!({ "mode": request.policy.mode, "network": request.policy.network, "agent": request.agent.provider() });
-    app.audit(caller, "run.create", request.id.as_str(), about).await?;
-    let enqueued = app.store().enqueue(&request, key.as_deref(), now_ms()).await?;
-    app.store().wake();
-    Ok(enqueued.run)
+    // What cannot be read is no plain word either.
+    let key = headers.get(IDEMPOTENCY_KEY).map(|value| value.to_str().unwrap_or_default());
+    let judged = judge(app, actor, body).await?;
+    Ok(app.operations().accept(judged, key).await?.run)
+}
+
+async fn judge(app: &App, actor: &Actor, body: &CreateRunRequest) -> Result<Judged, ApiError> {
+    let names_paths =
+        body.repo.as_deref().is_some_and(|repo| repo.starts_with('/')) || !body.options.mounts.is_empty();
+    let (app, actor, body) = (app.clone(), actor.clone(), body.clone());
+    looking_at_paths(names_paths, async move {
+        let new = NewRun {
+            input: &body,
+            syntax: InputSyntax::Fields,
+            way: Way::Queued { place: &app.options().place },
+            surroundings: &ServiceSurroundings::of(&app),
+        };
+        let (judged, _) = app.operations().judge_run(&actor, &new).await?;
+        Ok(judged)
+    })
+    .await
+}
+
+/// Does an operation that looks at paths where it may wait for a disk, and holds nobody else up.
+pub(super) async fn looking_at_paths<T: Send + 'static>(
+    names_paths: bool,
+    operation: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+) -> Result<T, ApiError> {
+    if !names_paths {
+        return operation.await;
+    }
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::spawn_blocking(move || runtime.block_on(operation)).await.unwrap_or_else(|error| {
+        tracing::error!(error = %error, "the task that looks at a path panicked");
+        Err(ApiError::new(ErrorCode::InternalError, "the path could not be looked at"))
+    })
 }
 
 /// The answer to a task that is on record.
-pub(crate) async fn accepted(app: &App, run: &RunId) -> Result<impl IntoResponse + use<>, ApiError> {
-    let record = app.store().run(run).await?;
+pub(crate) async fn accepted(
+    app: &App,
+    actor: &Actor,
+    run: &RunId,
+) -> Result<impl IntoResponse + use<>, ApiError> {
+    let record = app.operations().read_run(actor, run).await?;
     let location = [(LOCATION, format!("/api/v1/runs/{run}"))];
     Ok((StatusCode::ACCEPTED, location, Json(wire::run(record))))
-}
-
-/// A key is its caller's own: the same word of two callers is two keys.
-fn idempotency_key(caller: &Caller, headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
-    let plain = |text: &&str| {
-        !text.is_empty() && text.len() <= LONGEST_KEY && text.bytes().all(|b| b.is_ascii_graphic())
-    };
-    match value.to_str().ok().filter(plain) {
-        Some(text) => Ok(Some(format!("{}:{text}", caller.actor()))),
-        None => Err(ApiError::invalid_field(
-            "Idempotency-Key",
-            "it is not a plain word",
-            "write 1 to 200 letters, digits or signs, without spaces",
-        )),
-    }
 }

@@ -6,12 +6,11 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::{CreateRunRequest, ErrorCode, ExecuteAnswer};
-use cofferdam_core::RunId;
+use cofferdam_core::{Actor, RunId};
 use http::HeaderMap;
 
-use super::cancel_run::cancel;
 use super::{create_run, executed};
-use crate::access::{Caller, May, Run};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract;
@@ -37,14 +36,14 @@ const APPLIED: &str = "preference-applied";
     (status = 504, description = "The run's time was up.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn execute(
-    may: May<Run>,
+    By(actor): By,
     State(app): State<App>,
     axum::Extension(request_id): axum::Extension<RequestId>,
     headers: HeaderMap,
     extract::Json(body): extract::Json<CreateRunRequest>,
 ) -> Result<Response, ApiError> {
     if body.dry_run == Some(true) {
-        return Ok(axum::Json(create_run::judge(&app, may.caller(), &body).await?).into_response());
+        return Ok(axum::Json(create_run::dry_run(&app, &actor, &body).await?).into_response());
     }
     let preference = Preference::of(&headers);
     // Asked before anything is accepted: a caller who cannot wait is told so, and nothing was begun for it.
@@ -56,9 +55,9 @@ pub(crate) async fn execute(
                 .map_err(|_| ApiError::new(ErrorCode::Busy, "too many calls wait for the end of a run"))?,
         ),
     };
-    let run = create_run::accept(&app, may.caller(), &headers, &body).await?;
+    let run = create_run::accept(&app, &actor, &headers, &body).await?;
     let guard = match body.options.cancel_on_disconnect {
-        Some(true) => Some(CancelOnDrop::new(&app, may.caller(), &run)),
+        Some(true) => Some(CancelOnDrop::new(&app, &actor, &run)),
         Some(false) | None => None,
     };
     let mut reader = app.hub().read(&run, 0);
@@ -71,9 +70,9 @@ pub(crate) async fn execute(
         guard.disarm();
     }
     match ended {
-        Some(_) => executed::answer(&app, &run, &body, request_id.as_str()).await,
+        Some(_) => executed::answer(&app, &actor, &run, &body, request_id.as_str()).await,
         None => {
-            let answer = create_run::accepted(&app, &run).await?;
+            let answer = create_run::accepted(&app, &actor, &run).await?;
             Ok(([(APPLIED, preference.applied())], answer).into_response())
         }
     }
@@ -114,12 +113,12 @@ impl Preference {
 
 /// Cancels a run when its caller hangs up: then the handler is dropped where it waits.
 struct CancelOnDrop {
-    what: Option<(App, Caller, RunId)>,
+    what: Option<(App, Actor, RunId)>,
 }
 
 impl CancelOnDrop {
-    fn new(app: &App, caller: &Caller, run: &RunId) -> Self {
-        Self { what: Some((app.clone(), caller.clone(), run.clone())) }
+    fn new(app: &App, actor: &Actor, run: &RunId) -> Self {
+        Self { what: Some((app.clone(), actor.clone(), run.clone())) }
     }
 
     fn disarm(mut self) {
@@ -129,9 +128,9 @@ impl CancelOnDrop {
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        let Some((app, caller, run)) = self.what.take() else { return };
+        let Some((app, actor, run)) = self.what.take() else { return };
         tokio::spawn(async move {
-            if cancel(&app, &caller, &run).await.is_err() {
+            if app.operations().cancel_run(&actor, &run).await.is_err() {
                 tracing::warn!(run.id = %run, "a run whose caller hung up could not be cancelled");
             }
         });

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::{CreateRunRequest, ErrorCode, ExecuteMetadata, ExecuteResponse, Usage};
-use cofferdam_core::{FailureClass, Outcome, RunId, iso_time};
+use cofferdam_core::{Actor, FailureClass, Outcome, RunId, iso_time};
 use cofferdam_store::RunRecord;
 use serde_json::json;
 
@@ -20,11 +20,12 @@ const MOST_DIFF: u64 = 16 << 20;
 /// What is answered: the result, or why there is none.
 pub(super) async fn answer(
     app: &App,
+    actor: &Actor,
     run: &RunId,
     body: &CreateRunRequest,
     request_id: &str,
 ) -> Result<Response, ApiError> {
-    let record = app.store().run(run).await?;
+    let record = app.operations().read_run(actor, run).await?;
     let outcome = record.outcome.clone().unwrap_or(Outcome::Cancelled);
     if let Some(code) = code_of(&outcome) {
         return Err(refusal(code, &record, &outcome));
@@ -32,10 +33,10 @@ pub(super) async fn answer(
     let success = outcome == Outcome::Succeeded;
     let logs = said::said(app, run, !success, MOST_LOGS).await?;
     let (diff, diff_truncated) = match body.options.include_diff.unwrap_or(true) {
-        true => diff(app, run).await?,
+        true => diff(app, actor, run).await?,
         false => (None, false),
     };
-    let spent = app.store().spent(run).await?;
+    let spent = app.operations().read_spent(actor, run).await?;
     let usage =
         Usage { model_calls: spent.calls, tokens: spent.tokens, cost_micro_usd: spent.cost_micro_usd };
     let finished = record.finished_at_ms.unwrap_or(record.updated_at_ms);
@@ -118,8 +119,8 @@ fn message_of(outcome: &Outcome) -> Option<String> {
 }
 
 /// The patch as text; bytes that are none are marked, and the artifact has them as they are.
-async fn diff(app: &App, run: &RunId) -> Result<(Option<String>, bool), ApiError> {
-    match file::find(app, run, None, get_diff::DIFF).await {
+async fn diff(app: &App, actor: &Actor, run: &RunId) -> Result<(Option<String>, bool), ApiError> {
+    match file::find(app, actor, run, None, get_diff::DIFF).await {
         Ok(artifact) => {
             let (bytes, is_all) = file::read(app, &artifact, MOST_DIFF).await?;
             Ok((Some(String::from_utf8_lossy(&bytes).into_owned()), !is_all))

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use cofferdam_api::ErrorCode;
-use cofferdam_core::RunId;
+use cofferdam_core::{Actor, RunId};
 use cofferdam_store::Artifact;
 use futures_util::stream;
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
@@ -20,13 +20,12 @@ const CHUNK: usize = 64 << 10;
 /// The artifact of this name; of the newest attempt that has one, unless an attempt is named.
 pub(super) async fn find(
     app: &App,
+    actor: &Actor,
     run: &RunId,
     attempt: Option<u32>,
     name: &str,
 ) -> Result<Artifact, ApiError> {
-    // Of a run that is not there, that is what is said.
-    app.store().run(run).await?;
-    let artifacts = app.store().artifacts(run).await?;
+    let artifacts = app.operations().read_artifacts(actor, run).await?;
     // A name is looked up in the record, never in a folder: no name leads anywhere.
     let is_it = |artifact: &Artifact| {
         artifact.name == name && attempt.is_none_or(|attempt| artifact.attempt == attempt)

@@ -6,7 +6,7 @@ use cofferdam_api::RunIdText;
 use cofferdam_core::RunId;
 
 use super::file;
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -20,10 +20,10 @@ use crate::extract::Path;
     (status = 404, description = "There is no such run or file.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_artifact(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path((id, attempt, name)): Path<(RunId, u32, String)>,
 ) -> Result<Response, ApiError> {
-    let artifact = file::find(&app, &id, Some(attempt), &name).await?;
+    let artifact = file::find(&app, &actor, &id, Some(attempt), &name).await?;
     file::send(&app, &artifact, "application/octet-stream").await
 }

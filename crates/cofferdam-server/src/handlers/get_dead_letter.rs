@@ -2,11 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use cofferdam_api::{DeadLetterResponse, ErrorCode, RunIdText};
+use cofferdam_api::{DeadLetterResponse, RunIdText};
 use cofferdam_core::RunId;
-use cofferdam_store::KeptLetter;
 
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -18,15 +17,9 @@ use crate::wire;
     (status = 404, description = "The run is no dead letter.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_dead_letter(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path(run): Path<RunId>,
 ) -> Result<Json<DeadLetterResponse>, ApiError> {
-    Ok(Json(wire::letter(find(&app, &run).await?)))
-}
-
-/// The dead letter of a run.
-pub(super) async fn find(app: &App, run: &RunId) -> Result<KeptLetter, ApiError> {
-    let found = app.store().letter(run).await?;
-    found.ok_or_else(|| ApiError::new(ErrorCode::DeadLetterNotFound, format!("{run} is no dead letter")))
+    Ok(Json(wire::letter(app.operations().read_dead_letter(&actor, &run).await?)))
 }

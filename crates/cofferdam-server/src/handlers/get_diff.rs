@@ -6,7 +6,7 @@ use cofferdam_api::RunIdText;
 use cofferdam_core::RunId;
 
 use super::file;
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -20,10 +20,10 @@ pub(super) const DIFF: &str = "diff";
     (status = 404, description = "There is no such run, or it has left no patch.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_diff(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<RunId>,
 ) -> Result<Response, ApiError> {
-    let diff = file::find(&app, &id, None, DIFF).await?;
+    let diff = file::find(&app, &actor, &id, None, DIFF).await?;
     file::send(&app, &diff, "text/x-diff").await
 }

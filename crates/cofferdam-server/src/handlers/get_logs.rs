@@ -7,7 +7,7 @@ use cofferdam_core::RunId;
 use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
 use super::{file, said};
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -23,12 +23,12 @@ const MOST: usize = 4 << 20;
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_logs(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<RunId>,
 ) -> Result<Response, ApiError> {
     let kind = "text/plain; charset=utf-8";
-    match file::find(&app, &id, None, TRANSCRIPT).await {
+    match file::find(&app, &actor, &id, None, TRANSCRIPT).await {
         Ok(transcript) => file::send(&app, &transcript, kind).await,
         Err(error) if error.code() == ErrorCode::ArtifactNotFound => {
             let text = said::said(&app, &id, true, MOST).await?;

@@ -2,10 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use cofferdam_api::{ErrorCode, ProjectRefText, ProjectResponse};
-use cofferdam_core::Project;
+use cofferdam_api::{ProjectRefText, ProjectResponse};
 
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -17,15 +16,9 @@ use crate::wire;
     (status = 404, description = "There is no such project.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_project(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path(project): Path<String>,
 ) -> Result<Json<ProjectResponse>, ApiError> {
-    Ok(Json(wire::project(find(&app, &project).await?)))
-}
-
-/// The project of this id or name.
-pub(super) async fn find(app: &App, project: &str) -> Result<Project, ApiError> {
-    let found = app.store().find_project(project).await?;
-    found.ok_or_else(|| ApiError::new(ErrorCode::ProjectNotFound, "there is no project of this id or name"))
+    Ok(Json(wire::project(app.operations().read_project(&actor, &project).await?)))
 }

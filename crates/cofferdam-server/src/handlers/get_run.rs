@@ -5,7 +5,7 @@ use axum::extract::State;
 use cofferdam_api::{RunIdText, RunResponse};
 use cofferdam_core::RunId;
 
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -17,9 +17,9 @@ use crate::wire;
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_run(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<RunId>,
 ) -> Result<Json<RunResponse>, ApiError> {
-    Ok(Json(wire::run(app.store().run(&id).await?)))
+    Ok(Json(wire::run(app.operations().read_run(&actor, &id).await?)))
 }

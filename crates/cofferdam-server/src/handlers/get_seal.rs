@@ -2,10 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use cofferdam_api::{ErrorCode, RunIdText, SealResponse};
+use cofferdam_api::{RunIdText, SealResponse};
 use cofferdam_core::RunId;
 
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -17,15 +17,11 @@ use crate::wire;
     (status = 404, description = "There is no such run, or no attempt has begun.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_seal(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<RunId>,
 ) -> Result<Json<SealResponse>, ApiError> {
-    let record = app.store().run(&id).await?;
-    let attempts = app.store().attempts(&id).await?;
-    if attempts.is_empty() {
-        return Err(ApiError::new(ErrorCode::SealNotFound, "no attempt has begun"));
-    }
+    let (record, attempts) = app.operations().read_seals(&actor, &id).await?;
     let attempts = attempts.into_iter().map(|attempt| wire::attempt(&id, attempt)).collect();
     Ok(Json(SealResponse { run_id: id, mode: record.request.policy.mode.to_string(), attempts }))
 }

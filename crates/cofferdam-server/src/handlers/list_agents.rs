@@ -5,15 +5,17 @@ use axum::extract::State;
 use cofferdam_api::{AgentList, AgentResponse};
 use cofferdam_core::{Effective, Provider, choose_agent};
 
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
+use crate::errors::ApiError;
 
 /// The agents that can be named in `options.agent`: those of the settings, and the CLIs themselves.
 #[utoipa::path(get, path = "/api/v1/agents", tag = "agents", responses(
     (status = 200, description = "The agents.", body = AgentList),
 ))]
-pub(crate) async fn list_agents(_may: May<Read>, State(app): State<App>) -> Json<AgentList> {
-    Json(AgentList { agents: agents(app.settings()) })
+pub(crate) async fn list_agents(By(actor): By, State(app): State<App>) -> Result<Json<AgentList>, ApiError> {
+    app.operations().may_list_agents(&actor).await?;
+    Ok(Json(AgentList { agents: agents(app.settings()) }))
 }
 
 fn agents(settings: &Effective) -> Vec<AgentResponse> {

@@ -5,7 +5,7 @@ use axum::extract::State;
 use cofferdam_api::{ArtifactList, RunIdText};
 use cofferdam_core::RunId;
 
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -17,12 +17,11 @@ use crate::wire;
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn list_artifacts(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<RunId>,
 ) -> Result<Json<ArtifactList>, ApiError> {
-    app.store().run(&id).await?;
-    let artifacts = app.store().artifacts(&id).await?;
+    let artifacts = app.operations().read_artifacts(&actor, &id).await?;
     let artifacts = artifacts.into_iter().map(|artifact| wire::artifact(&id, artifact)).collect();
     Ok(Json(ArtifactList { artifacts }))
 }

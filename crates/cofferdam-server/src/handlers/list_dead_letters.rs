@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use cofferdam_api::DeadLetterList;
 
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::wire;
@@ -14,9 +14,10 @@ use crate::wire;
     (status = 200, description = "The letters.", body = DeadLetterList),
 ))]
 pub(crate) async fn list_dead_letters(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
 ) -> Result<Json<DeadLetterList>, ApiError> {
-    let dead_letters = app.store().letters().await?.into_iter().map(wire::letter).collect();
+    let dead_letters =
+        app.operations().list_dead_letters(&actor).await?.into_iter().map(wire::letter).collect();
     Ok(Json(DeadLetterList { dead_letters }))
 }

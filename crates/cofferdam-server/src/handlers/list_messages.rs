@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use cofferdam_api::{MessageList, RunIdText};
-use cofferdam_core::RunId;
+use cofferdam_core::{Actor, RunId};
 
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -17,16 +17,16 @@ use crate::wire;
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn list_messages(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<RunId>,
 ) -> Result<Json<MessageList>, ApiError> {
-    messages(&app, &id).await
+    messages(&app, &actor, &id).await
 }
 
-/// The messages into a run that is on record.
-pub(super) async fn messages(app: &App, id: &RunId) -> Result<Json<MessageList>, ApiError> {
-    app.store().run(id).await?;
-    let messages = app.store().messages(id).await?.into_iter().map(wire::message).collect();
+/// The messages into a run.
+pub(super) async fn messages(app: &App, actor: &Actor, id: &RunId) -> Result<Json<MessageList>, ApiError> {
+    let messages = app.operations().read_messages(actor, id).await?;
+    let messages = messages.into_iter().map(wire::message).collect();
     Ok(Json(MessageList { messages }))
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use cofferdam_api::NodeList;
 
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::{App, now_ms};
 use crate::errors::ApiError;
 use crate::wire;
@@ -13,8 +13,8 @@ use crate::wire;
 #[utoipa::path(get, path = "/api/v1/nodes", tag = "nodes", responses(
     (status = 200, description = "The nodes.", body = NodeList),
 ))]
-pub(crate) async fn list_nodes(_may: May<Read>, State(app): State<App>) -> Result<Json<NodeList>, ApiError> {
+pub(crate) async fn list_nodes(By(actor): By, State(app): State<App>) -> Result<Json<NodeList>, ApiError> {
     let now_ms = now_ms();
-    let nodes = app.store().nodes().await?;
+    let nodes = app.operations().list_nodes(&actor).await?;
     Ok(Json(NodeList { nodes: nodes.into_iter().map(|node| wire::node(node, now_ms)).collect() }))
 }

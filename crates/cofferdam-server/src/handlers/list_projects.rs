@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use cofferdam_api::ProjectList;
 
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::wire;
@@ -14,9 +14,9 @@ use crate::wire;
     (status = 200, description = "The projects.", body = ProjectList),
 ))]
 pub(crate) async fn list_projects(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
 ) -> Result<Json<ProjectList>, ApiError> {
-    let projects = app.store().projects().await?.into_iter().map(wire::project).collect();
+    let projects = app.operations().list_projects(&actor).await?.into_iter().map(wire::project).collect();
     Ok(Json(ProjectList { projects }))
 }

@@ -33,6 +33,5 @@ pub(crate) mod send_message;
 
 mod executed;
 mod file;
-mod rerun;
 mod said;
 mod stream;

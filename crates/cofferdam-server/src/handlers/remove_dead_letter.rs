@@ -4,10 +4,8 @@ use axum::extract::State;
 use cofferdam_api::RunIdText;
 use cofferdam_core::RunId;
 use http::StatusCode;
-use serde_json::json;
 
-use super::get_dead_letter::find;
-use crate::access::{May, Run};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -18,12 +16,10 @@ use crate::extract::Path;
     (status = 404, description = "The run is no dead letter.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn remove_dead_letter(
-    may: May<Run>,
+    By(actor): By,
     State(app): State<App>,
     Path(run): Path<RunId>,
 ) -> Result<StatusCode, ApiError> {
-    find(&app, &run).await?;
-    app.audit(may.caller(), "dead_letter.remove", run.as_str(), json!({})).await?;
-    app.store().remove_letter(&run).await?;
+    app.operations().remove_dead_letter(&actor, &run).await?;
     Ok(StatusCode::NO_CONTENT)
 }

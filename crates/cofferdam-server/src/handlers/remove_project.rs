@@ -3,10 +3,8 @@
 use axum::extract::State;
 use cofferdam_api::ProjectRefText;
 use http::StatusCode;
-use serde_json::json;
 
-use super::get_project::find;
-use crate::access::{May, Run};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
@@ -17,12 +15,10 @@ use crate::extract::Path;
     (status = 404, description = "There is no such project.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn remove_project(
-    may: May<Run>,
+    By(actor): By,
     State(app): State<App>,
     Path(project): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    let project = find(&app, &project).await?;
-    app.audit(may.caller(), "project.remove", project.id.as_str(), json!({ "name": project.name })).await?;
-    app.store().remove_project(&project.id).await?;
+    app.operations().remove_project(&actor, &project).await?;
     Ok(StatusCode::NO_CONTENT)
 }

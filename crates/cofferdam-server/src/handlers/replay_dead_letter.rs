@@ -5,8 +5,8 @@ use axum::response::IntoResponse;
 use cofferdam_api::{RunIdText, RunResponse};
 use cofferdam_core::RunId;
 
-use super::{create_run, get_dead_letter, rerun};
-use crate::access::{May, Run};
+use super::create_run;
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::{NoBody, Path};
@@ -17,13 +17,11 @@ use crate::extract::{NoBody, Path};
     (status = 404, description = "The run is no dead letter.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn replay_dead_letter(
-    may: May<Run>,
+    By(actor): By,
     State(app): State<App>,
     Path(run): Path<RunId>,
     _body: NoBody,
 ) -> Result<impl IntoResponse, ApiError> {
-    get_dead_letter::find(&app, &run).await?;
-    let record = app.store().run(&run).await?;
-    let new = rerun::again(&app, may.caller(), record.request, Some(run), "dead_letter.replay").await?;
-    create_run::accepted(&app, &new).await
+    let new = app.operations().replay_dead_letter(&actor, &run).await?;
+    create_run::accepted(&app, &actor, &new).await
 }

@@ -4,10 +4,9 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use cofferdam_api::{RunIdText, RunResponse};
 use cofferdam_core::RunId;
-use cofferdam_store::{Error, Letter};
 
-use super::{create_run, rerun};
-use crate::access::{May, Run};
+use super::create_run;
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::{NoBody, Path};
@@ -19,16 +18,11 @@ use crate::extract::{NoBody, Path};
     (status = 409, description = "It has not ended.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn retry_run(
-    may: May<Run>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<RunId>,
     _body: NoBody,
 ) -> Result<impl IntoResponse, ApiError> {
-    let record = app.store().run(&id).await?;
-    if !record.state.is_final() {
-        return Err(Error::NotFinal { run: id, state: record.state }.into());
-    }
-    let replay_of = (record.letter == Letter::Dead).then_some(id);
-    let run = rerun::again(&app, may.caller(), record.request, replay_of, "run.retry").await?;
-    create_run::accepted(&app, &run).await
+    let run = app.operations().retry_run(&actor, &id).await?;
+    create_run::accepted(&app, &actor, &run).await
 }

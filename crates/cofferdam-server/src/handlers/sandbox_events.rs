@@ -7,7 +7,7 @@ use cofferdam_core::SandboxId;
 use http::HeaderMap;
 
 use super::list_events::events;
-use crate::access::{May, Read};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::{Path, Query};
@@ -23,11 +23,11 @@ use crate::extract::{Path, Query};
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn sandbox_events(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<SandboxId>,
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    events(&app, &id.attempt().run, &query, &headers).await
+    events(&app, &actor, &id.attempt().run, &query, &headers).await
 }

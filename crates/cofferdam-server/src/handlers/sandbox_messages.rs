@@ -8,7 +8,7 @@ use http::StatusCode;
 
 use super::list_messages::messages;
 use super::send_message::send;
-use crate::access::{May, Read, Run};
+use crate::access::By;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::{self, Path};
@@ -19,11 +19,11 @@ use crate::extract::{self, Path};
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn list_sandbox_messages(
-    _may: May<Read>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<SandboxId>,
 ) -> Result<Json<MessageList>, ApiError> {
-    messages(&app, &id.attempt().run).await
+    messages(&app, &actor, &id.attempt().run).await
 }
 
 /// Says something to the agent of a sandbox's run.
@@ -34,10 +34,10 @@ pub(crate) async fn list_sandbox_messages(
     (status = 409, description = "The run has ended.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn send_sandbox_message(
-    may: May<Run>,
+    By(actor): By,
     State(app): State<App>,
     Path(id): Path<SandboxId>,
     extract::Json(message): extract::Json<SendMessageRequest>,
 ) -> Result<(StatusCode, Json<MessageResponse>), ApiError> {
-    send(&app, may.caller(), &id.attempt().run, message).await
+    send(&app, &actor, &id.attempt().run, message).await
 }

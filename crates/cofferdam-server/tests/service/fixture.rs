@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use cofferdam_api::{Client, CreateRunRequest};
 use cofferdam_core::{
-    Effective, EventType, NewEvent, NodeId, Origin, Outcome, PlaceId, RunId, Scope, Scopes, read_layer,
+    Actor, AgentSetup, Effective, EventType, InputSyntax, Mode, NewEvent, NodeId, Origin, Outcome, PlaceId,
+    Placement, Policy, PromptSetup, Provider, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source,
+    Surroundings, ValueError, Variable, WorkspaceKind, read_layer,
 };
-use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, Options, Service, make_key};
+use cofferdam_operations::{MadeKey, NewKeyInput, NewRun, Operations, Way};
+use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, Options, Service};
 use cofferdam_store::{ClaimRules, Claimed, Left, NewArtifact, Owner, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -31,6 +34,7 @@ impl Default for Setup {
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
     pub(crate) store: Store,
+    settings: Arc<Effective>,
     pub(crate) address: SocketAddr,
     pub(crate) read: String,
     pub(crate) run: String,
@@ -67,13 +71,14 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("runs")).unwrap();
         let store = Store::open_sqlite(&folder.path().join("cofferdam.db")).await.unwrap();
-        let settings =
-            Effective::default().under(&read_layer(&setup.settings, &Origin::Global("/g".into())).unwrap());
+        let settings = Arc::new(
+            Effective::default().under(&read_layer(&setup.settings, &Origin::Global("/g".into())).unwrap()),
+        );
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let options = Options {
             store: store.clone(),
-            settings: Arc::new(settings),
+            settings: Arc::clone(&settings),
             place: PlaceId::new(1, 1),
             state_folder: Some(folder.path().to_owned()),
             home: None,
@@ -84,15 +89,29 @@ impl Place {
             bounds: setup.bounds,
         };
         let mut keys = Vec::new();
-        for scopes in [&[Scope::Read][..], &[Scope::Read, Scope::Run], &Scope::ALL] {
-            let scopes: Scopes = scopes.iter().copied().collect();
-            keys.push(make_key(&store, "test", scopes, "test").await.unwrap().key.reveal().to_owned());
+        for (owner, scopes) in [
+            ("reader", &[Scope::Read][..]),
+            ("runner", &[Scope::Read, Scope::Run]),
+            ("operator", &Scope::ALL),
+        ] {
+            keys.push(key(&store, owner, scopes).await.key.reveal().to_owned());
         }
         let (stop, stopped) = oneshot::channel();
         let service = Service::new(options).unwrap();
         let serving = tokio::spawn(service.run(listener, async move { drop(stopped.await) }));
         let [read, run, system] = keys.try_into().unwrap();
-        Self { folder, store, address, read, run, system, stop: Some(stop), serving: Some(serving) }
+        let (stop, serving) = (Some(stop), Some(serving));
+        Self { folder, store, settings, address, read, run, system, stop, serving }
+    }
+
+    /// Another key.
+    pub(crate) async fn key(&self, owner: &str, scopes: &[Scope]) -> MadeKey {
+        key(&self.store, owner, scopes).await
+    }
+
+    /// The operations that the service itself has.
+    pub(crate) fn operations(&self) -> Operations {
+        Operations::new(self.store.clone(), Arc::clone(&self.settings), Arc::new(|_| false))
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -159,6 +178,69 @@ impl Place {
     pub(crate) async fn stop(&mut self) {
         drop(self.stop.take());
         self.serving.take().unwrap().await.unwrap();
+    }
+}
+
+/// A key of this owner.
+async fn key(store: &Store, owner: &str, scopes: &[Scope]) -> MadeKey {
+    let input = NewKeyInput {
+        name: "test".to_owned(),
+        scopes: scopes.iter().copied().collect(),
+        owner: Some(owner.to_owned()),
+    };
+    Operations::for_own_use(store.clone()).create_key(&Actor::LocalUser, &input).await.unwrap()
+}
+
+/// A machine of which nothing is known.
+pub(crate) struct Elsewhere;
+
+impl Surroundings for Elsewhere {
+    fn canonical(&self, _path: &std::path::Path) -> Option<PathBuf> {
+        None
+    }
+
+    fn repository_root(&self, _path: &std::path::Path) -> Option<PathBuf> {
+        None
+    }
+
+    fn state_folder(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn variable(&self, _name: &str) -> Variable {
+        Variable::Unknown
+    }
+
+    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Provider, ValueError> {
+        Ok(Provider::ClaudeCode)
+    }
+}
+
+/// An input as the service takes it.
+pub(crate) fn new_run<'a>(input: &'a RunInput, surroundings: &'a Elsewhere) -> NewRun<'a> {
+    static PLACE: std::sync::LazyLock<PlaceId> = std::sync::LazyLock::new(|| PlaceId::new(1, 1));
+    NewRun { input, syntax: InputSyntax::Fields, way: Way::Queued { place: &PLACE }, surroundings }
+}
+
+/// A request that anybody who may run anything may make.
+pub(crate) fn plain_request(id: &RunId) -> RunRequest {
+    RunRequest {
+        id: id.clone(),
+        source: Source::Empty,
+        agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
+        policy: Policy { timeout_ms: 60_000, ..Policy::default() },
+        retry: RetryPolicy::default(),
+        workspace: WorkspaceKind::Overlay,
+        conversation: None,
+        claimable_by: None,
+        replay_of: None,
+        placement: Placement::default(),
+        working_dir: None,
+        publish: None,
     }
 }
 

@@ -14,7 +14,8 @@ fn task(text: &str) -> CreateRunRequest {
 
 #[tokio::test]
 async fn a_task_is_accepted_sealed_and_with_limits_that_hold() {
-    let place = Place::start().await;
+    let settings = r#"{"service": {"allowed_push": {"https://github.com/owner/*": ["work"]}}}"#.to_owned();
+    let place = Place::with(Setup { settings, ..Setup::default() }).await;
     let options = RunOptions {
         agent: Some("codex".to_owned()),
         model: Some("gpt-x".to_owned()),
@@ -310,7 +311,9 @@ async fn a_dry_run_answers_with_the_policy_or_the_refusal_and_leaves_nothing() {
     }
     assert_eq!(place.get("/api/v1/runs", &place.read).await.body["runs"], json!([]));
     let audit = place.get("/api/v1/audit", &place.system).await.body;
-    assert!(!audit.to_string().contains("run.create"), "{audit}");
+    let created = audit["changes"].as_array().unwrap().iter().filter(|entry| entry["action"] == "run.create");
+    let outcomes: Vec<_> = created.map(|entry| entry["outcome"].clone()).collect();
+    assert!(outcomes.iter().all(|outcome| outcome == "refused"), "{audit}");
 }
 
 #[tokio::test]

@@ -8,11 +8,12 @@ use std::error::Error;
 use std::num::NonZeroU32;
 
 use cofferdam_core::{
-    EventType, KeyId, MessageKind, Mode, ModelTrouble, NewEvent, Outcome, Project, ProjectId, Role, Scope,
-    Scopes, Source, TroubleKind,
+    Action, Actor, EventType, KeyId, MessageKind, Mode, ModelTrouble, NewEvent, Outcome, OwnerName, Project,
+    ProjectId, Role, Scope, Scopes, Source, TroubleKind,
 };
+use cofferdam_mandate::issue;
 use cofferdam_store::{
-    ClaimRules, Claimed, Lease, Left, ModeReport, NewAudit, NewKey, NodeHealth, NodeRecord, NodeReport,
+    ClaimRules, Claimed, Lease, Left, Mandate, ModeReport, NewKey, NodeHealth, NodeRecord, NodeReport,
     PostgresOptions, Receipt, Retention, Slots, Store,
 };
 use serde_json::json;
@@ -59,8 +60,13 @@ async fn write(store: &Store) -> Done {
     }
 }
 
+/// What somebody at the command line may do at this time.
+fn at(now_ms: u64) -> Mandate {
+    issue(&Actor::LocalUser, Action::CreateRun, "", json!({}), now_ms)
+}
+
 async fn claim(store: &Store, name: Name, lease_ms: u64) -> Result<Claimed, Box<dyn Error>> {
-    store.enqueue(&name.request(), None, NOW_MS).await?;
+    store.enqueue(&at(NOW_MS), &name.request(), None).await?;
     again(store, name, NOW_MS, lease_ms).await
 }
 
@@ -86,7 +92,7 @@ async fn print(store: &Store, lease: &Lease, count: u64) -> Done {
 
 async fn forgotten(store: &Store) -> Done {
     let then_ms = NOW_MS - 30 * DAY_MS;
-    store.enqueue(&Name::Forgotten.request(), None, then_ms).await?;
+    store.enqueue(&at(then_ms), &Name::Forgotten.request(), None).await?;
     let claimed = again(store, Name::Forgotten, then_ms, LEASE_MS).await?;
     print(store, &claimed.lease, 5).await?;
     store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), then_ms + 1).await?;
@@ -100,17 +106,18 @@ async fn under_way(store: &Store) -> Done {
     let sealed = NewEvent::new(NOW_MS, EventType::SandboxSealed, json!({ "mode": "host" }));
     store.record_seal(lease, &seal(), &[sealed]).await?;
     print(store, lease, 3).await?;
-    let steer = store.add_message(&run, MessageKind::Steer, "leave the tests alone", NOW_MS + 10).await?;
+    let steer =
+        store.add_message(&at(NOW_MS + 10), &run, MessageKind::Steer, "leave the tests alone").await?;
     let taken = Receipt::Delivered { taken_as: Some("follow_up".to_owned()) };
     store.mark_message(lease, steer, &taken, NOW_MS + 11).await?;
-    let interrupt = store.add_message(&run, MessageKind::Interrupt, "stop", NOW_MS + 12).await?;
+    let interrupt = store.add_message(&at(NOW_MS + 12), &run, MessageKind::Interrupt, "stop").await?;
     let refused = Receipt::Refused { reason: "unsupported".to_owned() };
     store.mark_message(lease, interrupt, &refused, NOW_MS + 13).await?;
-    store.add_message(&run, MessageKind::FollowUp, "and document it ☃", NOW_MS + 14).await?;
+    store.add_message(&at(NOW_MS + 14), &run, MessageKind::FollowUp, "and document it ☃").await?;
     let reached = NewEvent::new(NOW_MS + 15, EventType::EgressRefused, json!({ "host": "example.com:443" }));
     store.record_egress(attempt, &[reached]).await?;
-    store.allow(&run, &"registry.example:443".parse()?, NOW_MS + 16).await?;
-    store.allow(&run, &"*.crates.example:443".parse()?, NOW_MS + 17).await?;
+    store.allow(&at(NOW_MS + 16), &run, &"registry.example:443".parse()?).await?;
+    store.allow(&at(NOW_MS + 17), &run, &"*.crates.example:443".parse()?).await?;
     let quota = ModelTrouble {
         kind: TroubleKind::Quota,
         message: "too many requests".to_owned(),
@@ -131,18 +138,18 @@ async fn under_way(store: &Store) -> Done {
     let taken = store.adopt_for_recovery(&run, token, &new_owner, NOW_MS + 30, SHORT_LEASE_MS).await?;
     taken.ok_or("nobody else is there")?;
     claim(store, Name::Cancelling, LEASE_MS).await?;
-    store.request_cancel(&Name::Cancelling.id(), NOW_MS + 40).await?;
+    store.request_cancel(&at(NOW_MS + 40), &Name::Cancelling.id()).await?;
     Ok(())
 }
 
 async fn queued(store: &Store) -> Done {
     for name in [Name::Queued, Name::Bound, Name::Reserved, Name::Waiting, Name::InLane] {
-        store.enqueue(&name.request(), None, NOW_MS + 100).await?;
+        store.enqueue(&at(NOW_MS + 100), &name.request(), None).await?;
     }
-    store.enqueue(&Name::Keyed.request(), Some(KEY), NOW_MS + 101).await?;
+    store.enqueue(&at(NOW_MS + 101), &Name::Keyed.request(), Some(KEY)).await?;
     // In the order in which they were accepted, whatever the clock or their ids say.
-    store.enqueue(&Name::FirstMessage.request(), None, NOW_MS + 103).await?;
-    store.enqueue(&Name::SecondMessage.request(), None, NOW_MS + 102).await?;
+    store.enqueue(&at(NOW_MS + 103), &Name::FirstMessage.request(), None).await?;
+    store.enqueue(&at(NOW_MS + 102), &Name::SecondMessage.request(), None).await?;
     let one = ClaimRules::of(Slots::AtMost(NonZeroU32::MIN));
     let waits = store.claim_run(&Name::Waiting.id(), &owner(1), NOW_MS + 104, LEASE_MS, &one).await?;
     let tried = claim(store, Name::Retried, LEASE_MS).await?;
@@ -163,11 +170,13 @@ async fn ended(store: &Store) -> Done {
     let gone = NewEvent::new(NOW_MS + 201, EventType::SandboxDestroyed, json!({}));
     store.append(&claimed.lease, &[gone]).await?;
 
-    store.enqueue(&Name::CancelledQueued.request(), None, NOW_MS).await?;
-    store.request_cancel(&Name::CancelledQueued.id(), NOW_MS + 210).await?;
+    store.enqueue(&at(NOW_MS), &Name::CancelledQueued.request(), None).await?;
+    store.request_cancel(&at(NOW_MS + 210), &Name::CancelledQueued.id()).await?;
     let claimed = claim(store, Name::CancelledRunning, LEASE_MS).await?;
-    store.add_message(&Name::CancelledRunning.id(), MessageKind::FollowUp, "too late", NOW_MS + 211).await?;
-    store.request_cancel(&Name::CancelledRunning.id(), NOW_MS + 212).await?;
+    store
+        .add_message(&at(NOW_MS + 211), &Name::CancelledRunning.id(), MessageKind::FollowUp, "too late")
+        .await?;
+    store.request_cancel(&at(NOW_MS + 212), &Name::CancelledRunning.id()).await?;
     store.finish(&claimed.lease, &Outcome::Cancelled, &Left::default(), NOW_MS + 213).await?;
     let claimed = claim(store, Name::TimedOut, LEASE_MS).await?;
     let out_of_time = Outcome::TimedOut { timeout_ms: 600_000 };
@@ -246,29 +255,23 @@ async fn around(store: &Store) -> Done {
             source: Source::Local { path: "/srv/shop".into() },
             max_concurrency,
         };
-        store.create_project(&project, NOW_MS).await?;
+        store.create_project(&at(NOW_MS), &project).await?;
     }
     let scopes: Scopes = [Scope::Read, Scope::Run].into_iter().collect();
     for (number, name) in [(1, "first"), (2, "revoked")] {
         let key = NewKey {
             id: KeyId::new(NOW_MS, number),
             name: name.to_owned(),
+            owner: OwnerName::system(),
             sha256: format!("{number}{number}").repeat(32),
             scopes: scopes.clone(),
         };
-        store.create_key(&key, NOW_MS + number as u64).await?;
+        store.create_key(&at(NOW_MS + number as u64), &key).await?;
     }
     store.use_key(&KeyId::new(NOW_MS, 1), NOW_MS + 60_000).await?;
-    store.revoke_key(&KeyId::new(NOW_MS, 2), NOW_MS + 70_000).await?;
+    store.revoke_key(&at(NOW_MS + 70_000), &KeyId::new(NOW_MS, 2)).await?;
     for number in 1..=3 {
-        let change = NewAudit {
-            at_ms: NOW_MS + number,
-            actor: KeyId::new(NOW_MS, 1).to_string(),
-            action: "run.created".to_owned(),
-            subject: Name::Queued.id().to_string(),
-            data: json!({ "number": number }),
-        };
-        store.record_audit(&change).await?;
+        store.record_refusal(&at(NOW_MS + number)).await?;
     }
     Ok(())
 }

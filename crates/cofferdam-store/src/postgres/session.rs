@@ -1,8 +1,8 @@
 //! How an operation reaches the database, and what it does when the database is lost on the way.
 //!
 //! Whatever is lost before the commit was sent has left no trace, and is done again. A commit that was sent and not
-//! answered is looked up first: each write leaves a row whose transaction is known, and if the row is there, so is all
-//! that was written with it. So an operation that returns was done once, and one that fails with
+//! answered is looked up first: each write leaves a row whose transaction is known (an event, or an entry of the audit),
+//! and if the row is there, so is all that was written with it. So an operation that returns was done once, and one that fails with
 //! [`Error::Unavailable`] is in doubt only if the database stayed away after the commit was sent.
 
 use std::time::Duration;
@@ -47,8 +47,17 @@ enum Proof {
     /// Its name says so. That a name is not used again holds unless the server crashes before it has written anything of
     /// the transaction; so it serves what is not evidence.
     Transaction,
-    /// The event of this number, which the named transaction has written.
-    Event { transaction: String, run: RunId, seq: u64 },
+    /// A row that the named transaction has written.
+    Row { transaction: String, row: Written },
+}
+
+/// A row that nobody changes once it is written, so that it goes on naming its transaction.
+#[derive(Debug, Clone)]
+pub(super) enum Written {
+    /// The event of this number.
+    Event { run: RunId, seq: u64 },
+    /// The entry of the audit for a change. Entries that count refusals are written again, and prove nothing.
+    Entry { seq: u64 },
 }
 
 #[derive(Debug)]
@@ -64,7 +73,7 @@ enum Failed<T> {
 enum Question {
     Nothing,
     Transaction { name: String },
-    Event { transaction: String, run: RunId, seq: u64 },
+    Row { transaction: String, row: Written },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,12 +92,12 @@ impl Session {
         }
     }
 
-    /// The operation is done if this event, which the named transaction writes, is there.
-    pub(super) fn proven_by(&mut self, transaction: String, run: &RunId, seq: u64) {
-        self.proof = Proof::Event { transaction, run: run.clone(), seq };
+    /// The operation is done if this row, which the named transaction writes, is there.
+    pub(super) fn proven_by(&mut self, transaction: String, row: Written) {
+        self.proof = Proof::Row { transaction, row };
     }
 
-    /// The whole operation may be done again.
+    /// The whole operation may be done again, unless it writes a row that proves more.
     pub(crate) fn may_repeat(&mut self) {
         self.proof = Proof::Repeat;
     }
@@ -97,7 +106,7 @@ impl Session {
     async fn question(&mut self) -> Result<Question, Error> {
         match std::mem::replace(&mut self.proof, Proof::Repeat) {
             Proof::Repeat => Ok(Question::Nothing),
-            Proof::Event { transaction, run, seq } => Ok(Question::Event { transaction, run, seq }),
+            Proof::Row { transaction, row } => Ok(Question::Row { transaction, row }),
             Proof::Transaction => {
                 let sql = "SELECT pg_current_xact_id_if_assigned()::text";
                 let name = self.optional(sql.into(), &[], |row| row.first::<Option<String>>()).await?;
@@ -226,20 +235,27 @@ impl Postgres {
         match question {
             Question::Nothing => Ok(Fate::Undone),
             Question::Transaction { name } => self.fate_of(name).await,
-            // A server that is still at it would make the event appear after it was looked for.
-            Question::Event { transaction, run, seq } => match self.fate_of(transaction).await? {
+            // A server that is still at it would make the row appear after it was looked for.
+            Question::Row { transaction, row } => match self.fate_of(transaction).await? {
                 Fate::Open => Ok(Fate::Open),
-                Fate::Committed | Fate::Undone => self.has_written(transaction, run, *seq).await,
+                Fate::Committed | Fate::Undone => self.has_written(transaction, row).await,
             },
         }
     }
 
-    async fn has_written(&self, transaction: &str, run: &RunId, seq: u64) -> Result<Fate, Error> {
-        let (transaction, run) = (transaction.to_owned(), run.clone());
-        let look = async move |session: &mut AnySession<'_>| {
-            let sql = "SELECT EXISTS (SELECT 1 FROM events WHERE run = ?1 AND seq = ?2 \
-                       AND xmin::text = (?3::text::xid8)::xid::text)";
-            session.one(sql, values![&run, seq, &transaction], |row| row.first::<bool>()).await
+    async fn has_written(&self, transaction: &str, row: &Written) -> Result<Fate, Error> {
+        const EVENT: &str = "SELECT EXISTS (SELECT 1 FROM events WHERE run = ?1 AND seq = ?2 \
+                             AND xmin::text = (?3::text::xid8)::xid::text)";
+        const ENTRY: &str = "SELECT EXISTS (SELECT 1 FROM audit WHERE seq = ?1 \
+                             AND xmin::text = (?2::text::xid8)::xid::text)";
+        let (transaction, row) = (transaction.to_owned(), row.clone());
+        let look = async move |session: &mut AnySession<'_>| match &row {
+            Written::Event { run, seq } => {
+                session.one(EVENT, values![run, *seq, &transaction], |row| row.first::<bool>()).await
+            }
+            Written::Entry { seq } => {
+                session.one(ENTRY, values![*seq, &transaction], |row| row.first::<bool>()).await
+            }
         };
         Ok(if self.try_read(&look).await? { Fate::Committed } else { Fate::Undone })
     }

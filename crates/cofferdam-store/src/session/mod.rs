@@ -3,18 +3,20 @@
 //! An operation is one async function over a [`Session`], written once. PostgreSQL answers each statement later; SQLite
 //! answers at once, so that there the whole operation is driven on one thread without ever waiting (0027, 0028). Where the
 //! databases differ, the difference has a name: [`Sql::differs`], [`Sql::locking`], [`Session::wait_in`],
-//! [`Session::insert_events`].
+//! [`Session::insert_events`], [`Session::insert_entry`].
 
 mod row;
 mod sql;
 mod value;
 
 use cofferdam_core::{NewEvent, RunId};
+use cofferdam_mandate::Mandate;
 
 pub(crate) use self::row::{Column, Row};
 pub(crate) use self::sql::{Access, Sql};
 pub(crate) use self::value::{PgQuery, Value, values};
 use crate::error::{DatabaseError, Error};
+use crate::stored::{to_json, without_nul};
 use crate::{postgres, sqlite};
 
 /// The connection of one operation. What is written through it is committed when the operation returns, and undone if it
@@ -108,17 +110,28 @@ impl Session<'_> {
         }
     }
 
-    /// Gives events, of which there is one at least, the run's next numbers and stores them. Returns the last number. In
-    /// PostgreSQL that is one round trip, and the last event proves later that the transaction was committed.
+    /// Gives events, of which there is one at least, the run's next numbers and stores them, with the entry of the audit if
+    /// somebody's change is what they tell of. Returns the last number. In PostgreSQL that is one round trip, and the last
+    /// event proves later that the transaction was committed.
     pub(crate) async fn insert_events(
         &mut self,
         run: &RunId,
         attempt: Option<u32>,
         events: &[&NewEvent],
+        entry: Option<&Mandate>,
     ) -> Result<u64, Error> {
         match self {
-            Self::Sqlite(session) => session.insert_events(run, attempt, events),
-            Self::Postgres(session) => session.insert_events(run, attempt, events).await,
+            Self::Sqlite(session) => session.insert_events(run, attempt, events, entry),
+            Self::Postgres(session) => session.insert_events(run, attempt, events, entry).await,
+        }
+    }
+
+    /// Stores the entry of the audit for a change. In PostgreSQL it proves later that the transaction was committed, as an
+    /// event does.
+    pub(crate) async fn insert_entry(&mut self, entry: &Mandate) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(session) => session.insert_entry(entry),
+            Self::Postgres(session) => session.insert_entry(entry).await,
         }
     }
 
@@ -128,4 +141,15 @@ impl Session<'_> {
             Self::Postgres(_) => sqlx::Error::RowNotFound.into(),
         }
     }
+}
+
+/// What is written down of a mandate: `at`, `actor`, `action`, `subject` and `data` of the audit, in this order.
+pub(crate) fn entry_values(mandate: &Mandate) -> [Value<'_>; 5] {
+    [
+        mandate.at_ms().into(),
+        without_nul(mandate.actor()).into(),
+        mandate.action().as_str().into(),
+        without_nul(mandate.subject()).into(),
+        to_json(mandate.data()).into(),
+    ]
 }

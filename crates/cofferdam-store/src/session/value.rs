@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cofferdam_core::{AgentName, KeyId, Lane, NodeId, PlaceId, ProjectId, RunId, RunState};
+use cofferdam_core::{AgentName, KeyId, Lane, NodeId, OwnerName, PlaceId, ProjectId, RunId, RunState};
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use sqlx::postgres::PgArguments;
@@ -163,4 +163,4 @@ macro_rules! names {
         }
     )*};
 }
-names!(AgentName, KeyId, Lane, NodeId, PlaceId, ProjectId, RunId);
+names!(AgentName, KeyId, Lane, NodeId, OwnerName, PlaceId, ProjectId, RunId);

@@ -3,12 +3,13 @@
 use std::ops::Deref;
 
 use cofferdam_core::{NewEvent, RunId};
+use cofferdam_mandate::Mandate;
 use rusqlite::{Connection, params, params_from_iter};
 use tokio::sync::OwnedMutexGuard;
 
 use super::readers::Lent;
 use crate::error::Error;
-use crate::session::{Row, Sql, Value};
+use crate::session::{Row, Sql, Value, entry_values};
 use crate::stored::{int, to_json, uint};
 
 /// A connection, for the length of one operation. Dropping it undoes what was written and not committed.
@@ -86,6 +87,7 @@ impl Session {
         run: &RunId,
         attempt: Option<u32>,
         events: &[&NewEvent],
+        entry: Option<&Mandate>,
     ) -> Result<u64, Error> {
         let count = events.len() as u64;
         let latest_ms = events.iter().map(|event| event.at_ms).max().unwrap_or_default();
@@ -110,7 +112,16 @@ impl Session {
                 to_json(&event.data),
             ])?;
         }
+        if let Some(entry) = entry {
+            self.insert_entry(entry)?;
+        }
         Ok(uint(last))
+    }
+
+    pub(crate) fn insert_entry(&self, entry: &Mandate) -> Result<(), Error> {
+        let sql = "INSERT INTO audit (at, actor, action, subject, data) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.prepare_cached(sql)?.execute(params_from_iter(&entry_values(entry)))?;
+        Ok(())
     }
 }
 

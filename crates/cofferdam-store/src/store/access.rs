@@ -1,30 +1,33 @@
-//! Who may ask, and who has asked for what.
+//! Who may ask.
 
 use cofferdam_core::KeyId;
+use cofferdam_mandate::Mandate;
 
-use super::Store;
-use crate::audit::{Audit, NewAudit};
+use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::key::{KeyRecord, NewKey};
 use crate::session::{Row, values};
-use crate::stored::{parse, require_text, to_json, without_nul};
+use crate::stored::{parse, require_text};
 
 impl Store {
     /// Keeps a new key.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn create_key(&self, key: &NewKey, now_ms: u64) -> Result<(), Error> {
+    pub async fn create_key(&self, mandate: &Mandate, key: &NewKey) -> Result<(), Error> {
         require_text("name of the key", &key.name)?;
-        let key = key.clone();
+        let (mandate, key) = (mandate.clone(), key.clone());
         self.write(async move |session| {
+            let NewKey { id, name, owner, sha256, scopes } = &key;
             session
                 .execute(
-                    "INSERT INTO keys (id, name, sha256, scopes, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-                    values![&key.id, &key.name, &key.sha256, key.scopes.to_string(), now_ms],
+                    "INSERT INTO keys (id, name, owner, sha256, scopes, created_at) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    values![id, name, owner, sha256, scopes.to_string(), mandate.at_ms()],
                 )
-                .await
+                .await?;
+            audit::record(session, &mandate).await
         })
         .await?;
         failpoint("store.create_key");
@@ -37,7 +40,7 @@ impl Store {
     /// If the database fails.
     pub async fn key_of(&self, sha256: &str) -> Result<Option<KeyRecord>, Error> {
         const SQL: &str =
-            "SELECT id, name, scopes, created_at, used_at, revoked_at FROM keys WHERE sha256 = ?1";
+            "SELECT id, name, owner, scopes, created_at, used_at, revoked_at FROM keys WHERE sha256 = ?1";
         let sha256 = sha256.to_owned();
         self.read(async move |session| session.optional(SQL, values![&sha256], read_key).await).await
     }
@@ -47,8 +50,8 @@ impl Store {
     /// # Errors
     /// If the database fails.
     pub async fn keys(&self) -> Result<Vec<KeyRecord>, Error> {
-        const SQL: &str =
-            "SELECT id, name, scopes, created_at, used_at, revoked_at FROM keys ORDER BY created_at, id";
+        const SQL: &str = "SELECT id, name, owner, scopes, created_at, used_at, revoked_at FROM keys \
+                   ORDER BY created_at, id";
         self.read(async move |session| session.all(SQL, &[], read_key).await).await
     }
 
@@ -56,17 +59,22 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn revoke_key(&self, id: &KeyId, now_ms: u64) -> Result<bool, Error> {
-        let id = id.clone();
-        let revoked = self
+    pub async fn revoke_key(&self, mandate: &Mandate, id: &KeyId) -> Result<bool, Error> {
+        let (mandate, id) = (mandate.clone(), id.clone());
+        let is_there = self
             .write(async move |session| {
                 session.may_repeat();
-                let sql = "UPDATE keys SET revoked_at = coalesce(revoked_at, ?1) WHERE id = ?2";
-                session.execute(sql, values![now_ms, &id]).await
+                let sql = "UPDATE keys SET revoked_at = ?1 WHERE id = ?2 AND revoked_at IS NULL";
+                if session.execute(sql, values![mandate.at_ms(), &id]).await? > 0 {
+                    audit::record(session, &mandate).await?;
+                    return Ok(true);
+                }
+                let sql = "SELECT EXISTS (SELECT 1 FROM keys WHERE id = ?1)";
+                session.one(sql, values![&id], |row| row.first()).await
             })
             .await?;
         failpoint("store.revoke_key");
-        Ok(revoked > 0)
+        Ok(is_there)
     }
 
     /// Writes down that a key was used.
@@ -82,56 +90,6 @@ impl Store {
         .await?;
         Ok(())
     }
-
-    /// Writes down a change.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn record_audit(&self, change: &NewAudit) -> Result<(), Error> {
-        let change = change.clone();
-        self.write(async move |session| {
-            let NewAudit { at_ms, actor, action, subject, data } = &change;
-            session
-                .execute(
-                    "INSERT INTO audit (at, actor, action, subject, data) VALUES (?1, ?2, ?3, ?4, ?5)",
-                    values![
-                        *at_ms,
-                        without_nul(actor),
-                        without_nul(action),
-                        without_nul(subject),
-                        to_json(data)
-                    ],
-                )
-                .await
-        })
-        .await?;
-        failpoint("store.record_audit");
-        Ok(())
-    }
-
-    /// Changes before this number, the newest first.
-    ///
-    /// # Errors
-    /// If the database fails.
-    pub async fn audit_before(&self, seq: u64, newest: u32) -> Result<Vec<Audit>, Error> {
-        const SQL: &str = "SELECT seq, at, actor, action, subject, data FROM audit WHERE seq < ?1 \
-                   ORDER BY seq DESC LIMIT ?2";
-        self.read(async move |session| {
-            session
-                .all(SQL, values![seq, newest], |row| {
-                    let change = NewAudit {
-                        at_ms: row.get("at")?,
-                        actor: row.get("actor")?,
-                        action: row.get("action")?,
-                        subject: row.get("subject")?,
-                        data: row.json("", "audit data", "data")?,
-                    };
-                    Ok(Audit { seq: row.get("seq")?, change })
-                })
-                .await
-        })
-        .await
-    }
 }
 
 fn read_key(row: Row<'_>) -> Result<KeyRecord, Error> {
@@ -139,6 +97,7 @@ fn read_key(row: Row<'_>) -> Result<KeyRecord, Error> {
     Ok(KeyRecord {
         id: parse(&id, "key", &id)?,
         name: row.get("name")?,
+        owner: row.parse(&id, "owner", "owner")?,
         scopes: row.parse(&id, "scopes", "scopes")?,
         created_at_ms: row.get("created_at")?,
         used_at_ms: row.get("used_at")?,

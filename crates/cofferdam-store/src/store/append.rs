@@ -77,7 +77,7 @@ pub(super) async fn number_and_insert(
     if events.is_empty() {
         return Ok(Vec::new());
     }
-    let last = session.insert_events(run, attempt, &events).await?;
+    let last = session.insert_events(run, attempt, &events, None).await?;
     let event = |(seq, new): (u64, &NewEvent)| Event {
         seq,
         at_ms: new.at_ms,

@@ -1,12 +1,12 @@
 //! Asks for a run's end.
 
 use cofferdam_core::{EventType, NewEvent, Outcome, RunId, RunState, Transition};
+use cofferdam_mandate::Mandate;
 use serde_json::json;
 
-use super::Store;
-use super::append::number_and_insert;
 use super::fence::state_of;
 use super::finish::{Ending, end_run};
+use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::fence::next;
@@ -18,12 +18,12 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub async fn request_cancel(&self, run: &RunId, now_ms: u64) -> Result<CancelAnswer, Error> {
-        let run = run.clone();
+    pub async fn request_cancel(&self, mandate: &Mandate, run: &RunId) -> Result<CancelAnswer, Error> {
+        let (mandate, run) = (mandate.clone(), run.clone());
         let answer = self
             .write(async move |session| match state_of(session, &run).await? {
-                RunState::Queued => cancel_queued(session, &run, now_ms).await,
-                RunState::Running => ask(session, &run, now_ms).await,
+                RunState::Queued => cancel_queued(session, &mandate, &run).await,
+                RunState::Running => ask(session, &mandate, &run).await,
                 state @ (RunState::Succeeded
                 | RunState::Failed
                 | RunState::Cancelled
@@ -53,7 +53,12 @@ pub(super) async fn is_cancel_requested(session: &mut Session<'_>, run: &RunId) 
     asked.ok_or_else(|| Error::NotFound { run: run.clone() })
 }
 
-async fn cancel_queued(session: &mut Session<'_>, run: &RunId, now_ms: u64) -> Result<CancelAnswer, Error> {
+async fn cancel_queued(
+    session: &mut Session<'_>,
+    mandate: &Mandate,
+    run: &RunId,
+) -> Result<CancelAnswer, Error> {
+    let now_ms = mandate.at_ms();
     mark(session, run, now_ms).await?;
     let ending = Ending {
         run,
@@ -64,13 +69,14 @@ async fn cancel_queued(session: &mut Session<'_>, run: &RunId, now_ms: u64) -> R
         now_ms,
     };
     end_run(session, ending).await?;
+    audit::record(session, mandate).await?;
     Ok(CancelAnswer::Cancelled)
 }
 
-async fn ask(session: &mut Session<'_>, run: &RunId, now_ms: u64) -> Result<CancelAnswer, Error> {
-    if mark(session, run, now_ms).await? == Marked::Now {
-        let event = NewEvent::new(now_ms, EventType::RunCancelRequested, json!({}));
-        number_and_insert(session, run, None, &[event]).await?;
+async fn ask(session: &mut Session<'_>, mandate: &Mandate, run: &RunId) -> Result<CancelAnswer, Error> {
+    if mark(session, run, mandate.at_ms()).await? == Marked::Now {
+        let event = NewEvent::new(mandate.at_ms(), EventType::RunCancelRequested, json!({}));
+        audit::record_with_event(session, mandate, run, &event).await?;
     }
     Ok(CancelAnswer::Requested)
 }

@@ -44,7 +44,7 @@ const IS_BEHIND: Sql = Sql::differs(
 );
 
 /// The first run that may be claimed, and whether that depends on what else is under way: it does not if the run is
-/// neither behind another, nor in a lane, project or agent that has as many runs under way as it may.
+/// neither behind another, nor in a lane of its owner, project or agent that has as many runs under way as it may.
 macro_rules! first_claimable {
     (accepted: $accepted:literal, role: $role:literal, mode: $mode:literal, of_agent: $of_agent:literal) => {
         concat!(
@@ -59,7 +59,7 @@ macro_rules! first_claimable {
             " AND NOT ",
             behind!(accepted: $accepted),
             " AND NOT (next.lane IS NOT NULL AND EXISTS (SELECT 1 FROM runs AS other \
-             WHERE other.state = 'running' AND other.lane = next.lane) \
+             WHERE other.state = 'running' AND other.lane = next.lane AND other.owner = next.owner) \
              OR next.project IS NOT NULL AND (SELECT count(*) FROM runs AS other \
              WHERE other.state = 'running' AND other.project = next.project) \
              >= coalesce((SELECT max_concurrency FROM projects WHERE projects.id = next.project), ?7) \

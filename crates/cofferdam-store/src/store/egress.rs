@@ -5,11 +5,12 @@
 //! after a power cut there is no agent left whose next call could overspend.
 
 use cofferdam_core::{AllowRule, AttemptRef, Event, EventType, ModelTrouble, NewEvent, RunId, Spent};
+use cofferdam_mandate::Mandate;
 use serde_json::json;
 
-use super::Store;
 use super::append::number_and_insert;
 use super::fence::{is_under_way, state_of};
+use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::session::{Row, values};
@@ -191,10 +192,11 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::RunEnded`] or [`Error::NotFound`].
-    pub async fn allow(&self, run: &RunId, rule: &AllowRule, now_ms: u64) -> Result<bool, Error> {
-        let (run, rule) = (run.clone(), rule.clone());
+    pub async fn allow(&self, mandate: &Mandate, run: &RunId, rule: &AllowRule) -> Result<bool, Error> {
+        let (mandate, run, rule) = (mandate.clone(), run.clone(), rule.clone());
         let added = self
             .write(async move |session| {
+                let now_ms = mandate.at_ms();
                 if state_of(session, &run).await?.is_final() {
                     return Err(Error::RunEnded { run: run.clone() });
                 }
@@ -204,7 +206,7 @@ impl Store {
                     return Ok(false);
                 }
                 let event = NewEvent::new(now_ms, EventType::EgressChanged, json!({ "allow": rule }));
-                number_and_insert(session, &run, None, &[event]).await?;
+                audit::record_with_event(session, &mandate, &run, &event).await?;
                 Ok(true)
             })
             .await?;

@@ -1,10 +1,10 @@
 //! Accepts a run.
 
-use cofferdam_core::{EventType, NewEvent, RunId, RunRequest, RunState};
+use cofferdam_core::{EventType, NewEvent, OwnerName, RunId, RunRequest, RunState};
+use cofferdam_mandate::Mandate;
 use serde_json::json;
 
-use super::Store;
-use super::append::number_and_insert;
+use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::record::Enqueued;
@@ -13,22 +13,24 @@ use crate::session::{Line, Session, values};
 use crate::stored::{direct_path, require_name, to_json};
 
 impl Store {
-    /// Accepts a run: writes it as queued, with its first event. A repeated key returns the first run, and so does the
-    /// same request with the same id: whoever did not hear the answer asks again.
+    /// Accepts a run for the mandate's owner: writes it as queued, with its first event. A repeated key returns the first
+    /// run, and so does the same request with the same id: whoever did not hear the answer asks again. The same key of two
+    /// owners is two keys.
     ///
     /// # Errors
     /// [`Error::IdempotencyMismatch`] if the key was used for a request that differs in more than its id,
-    /// [`Error::RunExists`] if the id was, and [`Error::Text`] for a key that cannot be kept.
+    /// [`Error::RunExists`] if the id was, or belongs to another owner's run, and [`Error::Text`] for a key that cannot be kept.
     pub async fn enqueue(
         &self,
+        mandate: &Mandate,
         request: &RunRequest,
         idempotency_key: Option<&str>,
-        now_ms: u64,
     ) -> Result<Enqueued, Error> {
         if let Some(key) = idempotency_key {
             require_name("idempotency key", key)?;
         }
-        let (request, key) = (request.clone(), idempotency_key.map(str::to_owned));
+        let (mandate, request) = (mandate.clone(), request.clone());
+        let key = idempotency_key.map(str::to_owned);
         let enqueued = self
             .write(async move |session| {
                 let key = key.as_deref();
@@ -37,12 +39,12 @@ impl Store {
                 if let Some(conversation) = &request.conversation {
                     session.wait_in(Line::Conversation(conversation.agent.as_str())).await?;
                 }
-                if insert(session, &request, key, now_ms).await? == Inserted::No {
-                    let first = earlier(session, &request, key).await?;
+                if insert(session, &mandate, &request, key).await? == Inserted::No {
+                    let first = earlier(session, mandate.owner(), &request, key).await?;
                     return Ok(Enqueued { run: first, created: false });
                 }
-                let queued = NewEvent::new(now_ms, EventType::RunQueued, json!({}));
-                number_and_insert(session, &request.id, None, &[queued]).await?;
+                let queued = NewEvent::new(mandate.at_ms(), EventType::RunQueued, json!({}));
+                audit::record_with_event(session, &mandate, &request.id, &queued).await?;
                 Ok(Enqueued { run: request.id.clone(), created: true })
             })
             .await?;
@@ -63,17 +65,17 @@ enum Inserted {
 /// Waits for another transaction that is about to use the same key.
 async fn insert(
     session: &mut Session<'_>,
+    mandate: &Mandate,
     request: &RunRequest,
     key: Option<&str>,
-    now_ms: u64,
 ) -> Result<Inserted, Error> {
     let placement = &request.placement;
     let inserted = session
         .execute(
             "INSERT INTO runs (id, request, idempotency_key, state, claimable_by, not_before_ms, \
              created_at, updated_at, role, priority, lane, project, agent, place, mode, timeout_ms, conversation, \
-             direct_path, replay_of) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
+             direct_path, replay_of, owner) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) \
              ON CONFLICT DO NOTHING",
             values![
                 &request.id,
@@ -81,7 +83,7 @@ async fn insert(
                 key,
                 RunState::Queued,
                 request.claimable_by.as_ref(),
-                now_ms,
+                mandate.at_ms(),
                 placement.role.as_str(),
                 i64::from(placement.priority.get()),
                 placement.lane.as_ref(),
@@ -93,23 +95,31 @@ async fn insert(
                 request.conversation.as_ref().map(|conversation| conversation.agent.as_str()),
                 direct_path(request),
                 request.replay_of.as_ref(),
+                mandate.owner(),
             ],
         )
         .await?;
     Ok(if inserted > 0 { Inserted::Yes } else { Inserted::No })
 }
 
-/// The run that was accepted before under this key, or this id, if it was for the same request.
-async fn earlier(session: &mut Session<'_>, request: &RunRequest, key: Option<&str>) -> Result<RunId, Error> {
+/// The run that was accepted before for this owner under this key, or this id, if it was for the same request.
+async fn earlier(
+    session: &mut Session<'_>,
+    owner: &OwnerName,
+    request: &RunRequest,
+    key: Option<&str>,
+) -> Result<RunId, Error> {
     let found = session
         .optional(
-            "SELECT id, request, idempotency_key FROM runs WHERE idempotency_key = ?2 OR id = ?1 \
-             ORDER BY idempotency_key = ?2 DESC NULLS LAST LIMIT 1",
-            values![&request.id, key],
+            "SELECT id, request, owner, idempotency_key FROM runs \
+             WHERE owner = ?3 AND idempotency_key = ?2 OR id = ?1 \
+             ORDER BY owner = ?3 AND idempotency_key = ?2 DESC NULLS LAST LIMIT 1",
+            values![&request.id, key, owner],
             |row| {
                 let id: String = row.get("id")?;
                 Ok(Earlier {
                     request: row.json(&id, "request", "request")?,
+                    owner: row.parse(&id, "owner", "owner")?,
                     key: row.get("idempotency_key")?,
                 })
             },
@@ -117,5 +127,5 @@ async fn earlier(session: &mut Session<'_>, request: &RunRequest, key: Option<&s
         .await?;
     // It was forgotten at this very moment: another try will find nobody in the way.
     let gone = || Error::Unavailable(sqlx::Error::Io(std::io::ErrorKind::Interrupted.into()).into());
-    found.ok_or_else(gone)?.answers(request, key)
+    found.ok_or_else(gone)?.answers(request, owner, key)
 }

@@ -1,8 +1,9 @@
 //! Runs that failed for good, and the outcomes that lead there.
 
-use cofferdam_core::{AttemptRef, DeadLetter, Outcome, RunId};
+use cofferdam_core::{AttemptRef, DeadLetter, Outcome, OwnerName, RunId};
+use cofferdam_mandate::Mandate;
 
-use super::Store;
+use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::record::{KeptLetter, Replay};
@@ -10,19 +11,24 @@ use crate::session::{Row, Session, values};
 use crate::stored::{parse, to_json};
 
 /// The newest replay of each letter is joined to it.
-const NEWEST_FIRST: &str = "SELECT dead_letters.run, dead_letters.letter, replay.id AS replay, replay.state \
-     FROM dead_letters LEFT JOIN runs AS replay ON replay.id = \
+const NEWEST_FIRST: &str = "SELECT dead_letters.run, dead_letters.letter, failed.owner, \
+     replay.id AS replay, replay.state, replay.owner AS replay_owner \
+     FROM dead_letters JOIN runs AS failed ON failed.id = dead_letters.run LEFT JOIN runs AS replay ON replay.id = \
      (SELECT id FROM runs WHERE replay_of = dead_letters.run ORDER BY created_at DESC, id DESC LIMIT 1) \
-     WHERE CAST(?1 AS text) IS NULL OR dead_letters.run = ?1 \
+     WHERE (CAST(?1 AS text) IS NULL OR dead_letters.run = ?1) AND (CAST(?2 AS text) IS NULL OR failed.owner = ?2) \
      ORDER BY dead_letters.failed_at DESC, dead_letters.run DESC";
 
 impl Store {
-    /// All dead letters, newest first.
+    /// The dead letters of an owner, or of all, newest first.
     ///
     /// # Errors
     /// If the database fails or a letter cannot be read.
-    pub async fn letters(&self) -> Result<Vec<KeptLetter>, Error> {
-        self.read(async |session| session.all(NEWEST_FIRST, values![None::<&str>], read_letter).await).await
+    pub async fn letters(&self, owner: Option<&OwnerName>) -> Result<Vec<KeptLetter>, Error> {
+        let owner = owner.cloned();
+        self.read(async move |session| {
+            session.all(NEWEST_FIRST, values![None::<&str>, owner.as_ref()], read_letter).await
+        })
+        .await
     }
 
     /// The dead letter of one run, if it is one.
@@ -31,7 +37,10 @@ impl Store {
     /// If the database fails or the letter cannot be read.
     pub async fn letter(&self, run: &RunId) -> Result<Option<KeptLetter>, Error> {
         let run = run.clone();
-        self.read(async move |session| session.optional(NEWEST_FIRST, values![&run], read_letter).await).await
+        self.read(async move |session| {
+            session.optional(NEWEST_FIRST, values![&run, None::<&str>], read_letter).await
+        })
+        .await
     }
 
     /// The runs that are dead letters.
@@ -51,17 +60,22 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn remove_letter(&self, run: &RunId) -> Result<bool, Error> {
-        let run = run.clone();
+    pub async fn remove_letter(&self, mandate: &Mandate, run: &RunId) -> Result<bool, Error> {
+        let (mandate, run) = (mandate.clone(), run.clone());
         let removed = self
             .write(async move |session| {
                 let sql = "UPDATE runs SET dead_letter = false WHERE id = ?1 AND dead_letter";
                 session.execute(sql, values![&run]).await?;
-                session.execute("DELETE FROM dead_letters WHERE run = ?1", values![&run]).await
+                let sql = "DELETE FROM dead_letters WHERE run = ?1";
+                if session.execute(sql, values![&run]).await? == 0 {
+                    return Ok(false);
+                }
+                audit::record(session, &mandate).await?;
+                Ok(true)
             })
             .await?;
         failpoint("store.remove_letter");
-        Ok(removed > 0)
+        Ok(removed)
     }
 
     /// How an attempt ended; `None` if there was no such attempt, or it has not ended.
@@ -96,10 +110,19 @@ pub(super) async fn keep_letter(
 fn read_letter(row: Row<'_>) -> Result<KeptLetter, Error> {
     let run: String = row.get("run")?;
     let replay = match row.get::<Option<String>>("replay")? {
-        Some(id) => Some(Replay { run: parse_run(&id)?, state: row.state(&id)? }),
+        Some(id) => Some(Replay {
+            run: parse_run(&id)?,
+            owner: row.parse(&id, "owner", "replay_owner")?,
+            state: row.state(&id)?,
+        }),
         None => None,
     };
-    Ok(KeptLetter { run: parse_run(&run)?, letter: row.json(&run, "dead letter", "letter")?, replay })
+    Ok(KeptLetter {
+        run: parse_run(&run)?,
+        owner: row.parse(&run, "owner", "owner")?,
+        letter: row.json(&run, "dead letter", "letter")?,
+        replay,
+    })
 }
 
 fn parse_run(run: &str) -> Result<RunId, Error> {

@@ -1,11 +1,12 @@
 //! Messages into a live run, and their receipts.
 
 use cofferdam_core::{Event, EventType, MessageKind, NewEvent, RunId};
+use cofferdam_mandate::Mandate;
 use serde_json::json;
 
-use super::Store;
 use super::append::number_and_insert;
 use super::fence::{require_running, state_of};
+use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
@@ -20,15 +21,16 @@ impl Store {
     /// [`Error::RunEnded`], [`Error::NotFound`], or [`Error::Text`] for one that holds a NUL character.
     pub async fn add_message(
         &self,
+        mandate: &Mandate,
         run: &RunId,
         kind: MessageKind,
         content: &str,
-        now_ms: u64,
     ) -> Result<MessageId, Error> {
         require_text("message", content)?;
-        let (run, content) = (run.clone(), content.to_owned());
+        let (mandate, run, content) = (mandate.clone(), run.clone(), content.to_owned());
         let id = self
             .write(async move |session| {
+                let now_ms = mandate.at_ms();
                 if state_of(session, &run).await?.is_final() {
                     return Err(Error::RunEnded { run: run.clone() });
                 }
@@ -42,7 +44,7 @@ impl Store {
                     .await?;
                 let data = json!({ "id": id, "kind": kind });
                 let event = NewEvent::new(now_ms, EventType::MessageAccepted, data);
-                number_and_insert(session, &run, None, &[event]).await?;
+                audit::record_with_event(session, &mandate, &run, &event).await?;
                 Ok(MessageId(id))
             })
             .await?;

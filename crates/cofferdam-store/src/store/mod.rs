@@ -4,6 +4,7 @@
 mod access;
 mod adopt;
 mod append;
+mod audit;
 mod cancel;
 mod claim;
 mod egress;

@@ -1,8 +1,9 @@
 //! Registered repositories.
 
 use cofferdam_core::{Project, ProjectId};
+use cofferdam_mandate::Mandate;
 
-use super::Store;
+use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::session::{Row, values};
@@ -13,22 +14,27 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn create_project(&self, project: &Project, now_ms: u64) -> Result<bool, Error> {
-        let project = project.clone();
+    pub async fn create_project(&self, mandate: &Mandate, project: &Project) -> Result<bool, Error> {
+        let (mandate, project) = (mandate.clone(), project.clone());
         let created = self
             .write(async move |session| {
-                let most = project.max_concurrency.map(|most| most.get());
-                session
+                let (most, now_ms) = (project.max_concurrency.map(|most| most.get()), mandate.at_ms());
+                let created = session
                     .execute(
                         "INSERT INTO projects (id, name, project, max_concurrency, created_at) \
                          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
                         values![&project.id, project.name.as_str(), to_json(&project), most, now_ms],
                     )
-                    .await
+                    .await?;
+                if created == 0 {
+                    return Ok(false);
+                }
+                audit::record(session, &mandate).await?;
+                Ok(true)
             })
             .await?;
         failpoint("store.create_project");
-        Ok(created > 0)
+        Ok(created)
     }
 
     /// All projects, by name.
@@ -58,15 +64,19 @@ impl Store {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn remove_project(&self, id: &ProjectId) -> Result<bool, Error> {
-        let id = id.clone();
+    pub async fn remove_project(&self, mandate: &Mandate, id: &ProjectId) -> Result<bool, Error> {
+        let (mandate, id) = (mandate.clone(), id.clone());
         let removed = self
             .write(async move |session| {
-                session.execute("DELETE FROM projects WHERE id = ?1", values![&id]).await
+                if session.execute("DELETE FROM projects WHERE id = ?1", values![&id]).await? == 0 {
+                    return Ok(false);
+                }
+                audit::record(session, &mandate).await?;
+                Ok(true)
             })
             .await?;
         failpoint("store.remove_project");
-        Ok(removed > 0)
+        Ok(removed)
     }
 }
 

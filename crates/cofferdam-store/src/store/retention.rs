@@ -11,6 +11,9 @@ use crate::stored::parse;
 /// How many runs one round looks at, so that nobody waits long for what it locks.
 const RUNS_PER_ROUND: u32 = 100;
 
+/// How many entries of the audit one round looks at.
+const ENTRIES_PER_ROUND: u32 = 500;
+
 /// Runs that another round looks at are left to it.
 const OLD_RUNS: Sql =
     Sql::same("SELECT id FROM runs WHERE finished_at < ?1 AND NOT dead_letter ORDER BY finished_at LIMIT ?2")
@@ -26,6 +29,10 @@ const WITH_ARTIFACTS: Sql = Sql::same(
      AND EXISTS (SELECT 1 FROM artifacts WHERE artifacts.run = runs.id) ORDER BY finished_at LIMIT ?2",
 )
 .locking("FOR NO KEY UPDATE SKIP LOCKED");
+/// Entries are numbered as they are written, so the oldest are the first; an index by time would cost every change. Where
+/// clocks disagree, an old entry may wait for a younger one before it.
+const FORGET_ENTRIES: &str =
+    "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit ORDER BY seq LIMIT ?2) AND at < ?1";
 
 impl Store {
     /// Forgets a part of what is older than it should be kept; call it again until nothing is left. Dead letters keep
@@ -50,6 +57,10 @@ impl Store {
                 }
                 for run in old(session, WITH_ARTIFACTS, retention.artifacts_before_ms).await? {
                     expired.artifacts.extend(forget_artifacts(session, &run).await?);
+                }
+                if let Some(before_ms) = retention.audit_before_ms {
+                    expired.audit =
+                        session.execute(FORGET_ENTRIES, values![before_ms, ENTRIES_PER_ROUND]).await?;
                 }
                 Ok(expired)
             })

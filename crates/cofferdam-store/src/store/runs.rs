@@ -1,9 +1,10 @@
 //! Reading and forgetting runs.
 
 use cofferdam_core::{RunId, RunState};
+use cofferdam_mandate::Mandate;
 
-use super::Store;
 use super::fence::state_of;
+use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::record::{AttemptRecord, Letter, RunFilter, RunMark, RunRecord, StateCounts};
@@ -22,8 +23,10 @@ macro_rules! runs {
 }
 
 macro_rules! newest {
-    (state: $state:literal) => {
+    (owner: $owner:literal, state: $state:literal) => {
         runs!(
+            $owner,
+            " AND ",
             $state,
             " AND (CAST(?3 AS text) IS NULL OR runs.project = ?3) AND (CAST(?4 AS text) IS NULL OR runs.agent = ?4) \
              AND (CAST(?5 AS text) IS NULL OR runs.lane = ?5) AND (CAST(?6 AS text) IS NULL OR runs.role = ?6) \
@@ -34,8 +37,13 @@ macro_rules! newest {
 }
 
 const NEWEST: Sql = Sql::differs(
-    newest!(state: "runs.state IN (SELECT value FROM json_each(?1))"),
-    newest!(state: "runs.state = ANY(?1)"),
+    newest!(owner: "CAST(?9 AS text) IS NULL", state: "runs.state IN (SELECT value FROM json_each(?1))"),
+    newest!(owner: "CAST(?9 AS text) IS NULL", state: "runs.state = ANY(?1)"),
+);
+/// A statement of its own: only so does SQLite know that the index of one owner's runs has them in order.
+const NEWEST_OF_OWNER: Sql = Sql::differs(
+    newest!(owner: "runs.owner = ?9", state: "runs.state IN (SELECT value FROM json_each(?1))"),
+    newest!(owner: "runs.owner = ?9", state: "runs.state = ANY(?1)"),
 );
 const MARKS: Sql = Sql::differs(
     "SELECT runs.id, runs.last_seq, runs.state FROM json_each(?1) AS wanted JOIN runs ON runs.id = wanted.value",
@@ -62,11 +70,11 @@ impl Store {
     pub async fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, Error> {
         let filter = filter.clone();
         self.read(async move |session| {
-            let RunFilter { newest, states, project, agent, lane, role, after } = &filter;
+            let RunFilter { newest, owner, states, project, agent, lane, role, after } = &filter;
             let states: &[RunState] = if states.is_empty() { &RunState::ALL } else { states };
             session
                 .all(
-                    NEWEST,
+                    if owner.is_some() { NEWEST_OF_OWNER } else { NEWEST },
                     values![
                         Some(states.iter().map(|state| state.as_str().to_owned()).collect::<Vec<_>>()),
                         *newest,
@@ -76,6 +84,7 @@ impl Store {
                         role.map(|role| role.as_str()),
                         after.as_ref().map(|after| after.created_at_ms),
                         after.as_ref().map(|after| &after.run),
+                        owner.as_ref(),
                     ],
                     read_run,
                 )
@@ -128,15 +137,16 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NotFinal`] or [`Error::NotFound`].
-    pub async fn remove_run(&self, run: &RunId) -> Result<(), Error> {
-        let run = run.clone();
+    pub async fn remove_run(&self, mandate: &Mandate, run: &RunId) -> Result<(), Error> {
+        let (mandate, run) = (mandate.clone(), run.clone());
         self.write(async move |session| {
             let state = state_of(session, &run).await?;
             if !state.is_final() {
                 return Err(Error::NotFinal { run: run.clone(), state });
             }
             // Its attempts, events, messages and artifacts go with it.
-            session.execute("DELETE FROM runs WHERE id = ?1", values![&run]).await
+            session.execute("DELETE FROM runs WHERE id = ?1", values![&run]).await?;
+            audit::record(session, &mandate).await
         })
         .await?;
         failpoint("store.remove_run");
@@ -164,6 +174,7 @@ fn read_run(row: Row<'_>) -> Result<RunRecord, Error> {
     let run: String = row.get("id")?;
     Ok(RunRecord {
         request: row.json(&run, "request", "request")?,
+        owner: row.parse(&run, "owner", "owner")?,
         state: row.state(&run)?,
         attempts: row.get("attempts")?,
         outcome: row.json_some(&run, "outcome", "outcome")?,

@@ -4,7 +4,7 @@ use cofferdam_core::{ErrorClass, Outcome};
 use cofferdam_store::{Left, MessageKind, Retention, Slots};
 
 use crate::fixture::{
-    LEASE_MS, claimed_run, dead, event_types, left, line, lost, owner, request, rules, seal,
+    LEASE_MS, at, claimed_run, dead, event_types, left, line, lost, owner, request, rules, seal,
 };
 use crate::on_every_store;
 
@@ -15,15 +15,15 @@ on_every_store! {
         store.record_seal(&first.lease, &seal(), &[line(1)]).await.unwrap();
         store.schedule_retry(&first.lease, &lost(), 2_000, &left(&[line(2)]), 1_500).await.unwrap();
         let again = store.claim(&owner(2), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().unwrap();
-        store.add_message(&again.attempt.run, MessageKind::Steer, "left", 2_100).await.unwrap();
+        store.add_message(&at(2_100), &again.attempt.run, MessageKind::Steer, "left").await.unwrap();
         store.finish(&again.lease, &lost(), &dead(ErrorClass::Transient), 2_500).await.unwrap();
         let second = claimed_run(&store, 2).await;
         let lines: Vec<_> = (1..9).map(line).collect();
         store.finish(&second.lease, &Outcome::Succeeded, &left(&lines), 3_000).await.unwrap();
         let live = claimed_run(&store, 3).await;
-        store.enqueue(&request(4), None, 1_000).await.unwrap();
-        store.enqueue(&request(5), None, 1_000).await.unwrap();
-        store.request_cancel(&request(5).id, 1_100).await.unwrap();
+        store.enqueue(&at(1_000), &request(4), None).await.unwrap();
+        store.enqueue(&at(1_000), &request(5), None).await.unwrap();
+        store.request_cancel(&at(1_100), &request(5).id).await.unwrap();
         let examined = store.check().await.unwrap();
         assert_eq!(examined.problems, [], "{examined:?}");
         assert!(examined.schema_version > 0);

@@ -3,7 +3,7 @@
 use cofferdam_core::{Conversation, Outcome, RunRequest, SessionStart, Source, WorkspaceKind};
 use cofferdam_store::{Left, Slots};
 
-use crate::fixture::{LEASE_MS, node, owner, request, rules};
+use crate::fixture::{LEASE_MS, at, node, owner, request, rules};
 use crate::on_every_store;
 
 fn message(number: u128, agent: &str, folder: &str) -> RunRequest {
@@ -25,7 +25,7 @@ on_every_store! {
         // Neither the ids nor the clocks of several processes say who was first.
         let accepted = [(3, 1_002), (1, 1_005), (2, 1_000)];
         for (number, now_ms) in accepted {
-            store.enqueue(&message(number, "coder", &format!("/w/{number}")), None, now_ms).await.unwrap();
+            store.enqueue(&at(now_ms), &message(number, "coder", &format!("/w/{number}")), None).await.unwrap();
         }
         for (at, (number, _)) in accepted.iter().enumerate() {
             for (later, _) in &accepted[at + 1..] {
@@ -41,8 +41,8 @@ on_every_store! {
 
     async fn agents_do_not_wait_for_each_other(fixture: Fixture) {
         let store = fixture.open().await;
-        store.enqueue(&message(1, "coder", "/w/a"), None, 1_000).await.unwrap();
-        store.enqueue(&message(2, "tester", "/w/ab"), None, 1_000).await.unwrap();
+        store.enqueue(&at(1_000), &message(1, "coder", "/w/a"), None).await.unwrap();
+        store.enqueue(&at(1_000), &message(2, "tester", "/w/ab"), None).await.unwrap();
         assert!(store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
         assert!(store.claim(&owner(2), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
     }
@@ -51,7 +51,7 @@ on_every_store! {
         let store = fixture.open().await;
         for (number, folder) in [(1, "/w/a"), (2, "/w/a/b"), (3, "/w"), (4, "/w/a"), (5, "/w/c")] {
             let agent = format!("agent-{number}");
-            store.enqueue(&message(number, &agent, folder), None, 1_000).await.unwrap();
+            store.enqueue(&at(1_000), &message(number, &agent, folder), None).await.unwrap();
         }
         let first = store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().expect("nobody is there");
         for number in [2, 3, 4] {
@@ -64,9 +64,9 @@ on_every_store! {
 
     async fn a_run_on_a_layer_waits_for_nobody(fixture: Fixture) {
         let store = fixture.open().await;
-        store.enqueue(&message(1, "coder", "/w/a"), None, 1_000).await.unwrap();
+        store.enqueue(&at(1_000), &message(1, "coder", "/w/a"), None).await.unwrap();
         let layered = RunRequest { source: Source::Local { path: "/w/a".into() }, ..request(2) };
-        store.enqueue(&layered, None, 1_000).await.unwrap();
+        store.enqueue(&at(1_000), &layered, None).await.unwrap();
         assert!(store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
         assert!(store.claim(&owner(9), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
     }
@@ -74,10 +74,10 @@ on_every_store! {
     async fn a_message_that_was_cancelled_lets_the_next_one_through(fixture: Fixture) {
         let store = fixture.open().await;
         let first = message(1, "coder", "/w/a");
-        store.enqueue(&first, None, 1_000).await.unwrap();
-        store.enqueue(&message(2, "coder", "/w/a"), None, 1_000).await.unwrap();
+        store.enqueue(&at(1_000), &first, None).await.unwrap();
+        store.enqueue(&at(1_000), &message(2, "coder", "/w/a"), None).await.unwrap();
         assert_eq!(store.claim(&owner(2), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
-        store.request_cancel(&first.id, 1_500).await.unwrap();
+        store.request_cancel(&at(1_500), &first.id).await.unwrap();
         assert!(store.claim(&owner(2), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
     }
 }

@@ -4,7 +4,7 @@ use cofferdam_core::{EventType, ModelTrouble, NewEvent, Outcome, Spent, TroubleK
 use cofferdam_store::{Error, Left};
 use serde_json::json;
 
-use crate::fixture::{claimed_run, event_types};
+use crate::fixture::{at, claimed_run, event_types};
 use crate::on_every_store;
 
 fn spent(cost_micro_usd: u64, tokens: u64) -> Spent {
@@ -83,12 +83,12 @@ on_every_store! {
         let claimed = claimed_run(&store, 1).await;
         let run = &claimed.attempt.run;
         let rule = "registry.example:443".parse().unwrap();
-        assert!(store.allow(run, &rule, 1_500).await.unwrap());
-        assert!(!store.allow(run, &rule, 1_501).await.unwrap());
+        assert!(store.allow(&at(1_500), run, &rule).await.unwrap());
+        assert!(!store.allow(&at(1_501), run, &rule).await.unwrap());
         assert_eq!(store.allowances(run).await.unwrap(), std::slice::from_ref(&rule));
         let types = event_types(&store, run).await;
         assert_eq!(types.iter().filter(|name| **name == "egress.changed").count(), 1);
         store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
-        assert!(matches!(store.allow(run, &rule, 2_001).await, Err(Error::RunEnded { .. })));
+        assert!(matches!(store.allow(&at(2_001), run, &rule).await, Err(Error::RunEnded { .. })));
     }
 }

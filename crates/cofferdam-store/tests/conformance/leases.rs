@@ -3,7 +3,7 @@
 use cofferdam_core::{Outcome, RunState};
 use cofferdam_store::{Error, Lease, Left, MessageKind, Receipt, Slots, Store};
 
-use crate::fixture::{LEASE_MS, claimed_run, event_types, left, line, lost, node, owner, request, rules};
+use crate::fixture::{LEASE_MS, at, claimed_run, event_types, left, line, lost, node, owner, request, rules};
 use crate::on_every_store;
 
 fn is_stale<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
@@ -12,7 +12,7 @@ fn is_stale<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
 
 async fn assert_refused_everywhere(store: &Store, stale: &Lease) {
     let message = store
-        .add_message(&stale.attempt().run, MessageKind::Steer, "hello", 1_500)
+        .add_message(&at(1_500), &stale.attempt().run, MessageKind::Steer, "hello")
         .await
         .expect("the run lives");
     let before = store.run(&stale.attempt().run).await.expect("the run is there");
@@ -101,12 +101,12 @@ on_every_store! {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
         let run = &claimed.attempt.run;
-        let refused = store.remove_run(run).await.unwrap_err();
+        let refused = store.remove_run(&at(9_000), run).await.unwrap_err();
         assert!(matches!(refused, Error::NotFinal { state: RunState::Running, .. }));
         store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
-        store.remove_run(run).await.unwrap();
+        store.remove_run(&at(9_000), run).await.unwrap();
         assert!(matches!(store.run(run).await, Err(Error::NotFound { .. })));
         assert_eq!(store.events_after(run, 0, 10).await.unwrap(), []);
-        assert!(store.enqueue(&request(1), None, 3_000).await.unwrap().created);
+        assert!(store.enqueue(&at(3_000), &request(1), None).await.unwrap().created);
     }
 }

@@ -1,9 +1,9 @@
 //! Runs that failed for good.
 
-use cofferdam_core::{AttemptRef, ErrorClass, Outcome, RunRequest, RunState};
+use cofferdam_core::{AttemptRef, ErrorClass, Outcome, OwnerName, RunRequest, RunState};
 use cofferdam_store::{Letter, Replay};
 
-use crate::fixture::{claimed_run, dead, left, lost, node, request};
+use crate::fixture::{at, claimed_run, dead, left, lost, node, request};
 use crate::on_every_store;
 
 on_every_store! {
@@ -17,7 +17,7 @@ on_every_store! {
             assert_eq!((Some(kept.letter), kept.replay), (left.letter, None));
             assert_eq!(store.run(&kept.run).await.unwrap().letter, Letter::Dead);
         }
-        let listed: Vec<_> = store.letters().await.unwrap().into_iter().map(|kept| kept.letter.error_class).collect();
+        let listed: Vec<_> = store.letters(None).await.unwrap().into_iter().map(|kept| kept.letter.error_class).collect();
         let newest_first: Vec<_> = ErrorClass::ALL.into_iter().rev().collect();
         assert_eq!(listed, newest_first);
         assert_eq!(store.letter_runs().await.unwrap().len(), ErrorClass::ALL.len());
@@ -28,7 +28,7 @@ on_every_store! {
         let claimed = claimed_run(&store, 1).await;
         store.finish(&claimed.lease, &Outcome::Cancelled, &left(&[]), 2_000).await.unwrap();
         assert_eq!(store.letter(&claimed.attempt.run).await.unwrap(), None);
-        assert_eq!(store.letters().await.unwrap(), []);
+        assert_eq!(store.letters(None).await.unwrap(), []);
     }
 
     async fn removing_a_letter_keeps_the_run(fixture: Fixture) {
@@ -36,8 +36,8 @@ on_every_store! {
         let claimed = claimed_run(&store, 1).await;
         let run = &claimed.attempt.run;
         store.finish(&claimed.lease, &lost(), &dead(ErrorClass::Transient), 2_000).await.unwrap();
-        assert!(store.remove_letter(run).await.unwrap());
-        assert!(!store.remove_letter(run).await.unwrap());
+        assert!(store.remove_letter(&at(9_000), run).await.unwrap());
+        assert!(!store.remove_letter(&at(9_000), run).await.unwrap());
         let record = store.run(run).await.unwrap();
         assert_eq!((record.state, record.letter, store.letter(run).await.unwrap()), (RunState::Failed, Letter::None, None));
     }
@@ -46,8 +46,8 @@ on_every_store! {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
         store.finish(&claimed.lease, &lost(), &dead(ErrorClass::Transient), 2_000).await.unwrap();
-        store.remove_run(&claimed.attempt.run).await.unwrap();
-        assert_eq!(store.letters().await.unwrap(), []);
+        store.remove_run(&at(9_000), &claimed.attempt.run).await.unwrap();
+        assert_eq!(store.letters(None).await.unwrap(), []);
     }
 
     async fn a_letter_names_its_newest_replay(fixture: Fixture) {
@@ -57,12 +57,12 @@ on_every_store! {
         store.finish(&claimed.lease, &lost(), &dead(ErrorClass::Transient), 2_000).await.unwrap();
         for number in 2..=3 {
             let replay = RunRequest { replay_of: Some(run.clone()), ..request(number) };
-            store.enqueue(&replay, None, 3_000 + number as u64).await.unwrap();
+            store.enqueue(&at(3_000 + number as u64), &replay, None).await.unwrap();
         }
         let kept = store.letter(&run).await.unwrap().unwrap();
-        assert_eq!(kept.replay, Some(Replay { run: request(3).id, state: RunState::Queued }));
-        store.request_cancel(&request(3).id, 4_000).await.unwrap();
-        let replay = store.letters().await.unwrap().remove(0).replay;
+        assert_eq!(kept.replay, Some(Replay { run: request(3).id, owner: OwnerName::local(), state: RunState::Queued }));
+        store.request_cancel(&at(4_000), &request(3).id).await.unwrap();
+        let replay = store.letters(None).await.unwrap().remove(0).replay;
         assert_eq!(replay.map(|replay| replay.state), Some(RunState::Cancelled));
     }
 

@@ -3,7 +3,7 @@
 use cofferdam_core::Outcome;
 use cofferdam_store::{Error, Left, MessageKind, Receipt};
 
-use crate::fixture::{claimed_run, event_types};
+use crate::fixture::{at, claimed_run, event_types};
 use crate::on_every_store;
 
 on_every_store! {
@@ -11,8 +11,8 @@ on_every_store! {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
         let run = &claimed.attempt.run;
-        let first = store.add_message(run, MessageKind::Steer, "left", 1_500).await.unwrap();
-        let second = store.add_message(run, MessageKind::FollowUp, "right", 1_501).await.unwrap();
+        let first = store.add_message(&at(1_500), run, MessageKind::Steer, "left").await.unwrap();
+        let second = store.add_message(&at(1_501), run, MessageKind::FollowUp, "right").await.unwrap();
         let waiting = store.pending_messages(&claimed.lease).await.unwrap();
         assert_eq!(waiting.iter().map(|message| message.id).collect::<Vec<_>>(), [first, second]);
         assert_eq!((waiting[0].kind, waiting[0].content.as_str()), (MessageKind::Steer, "left"));
@@ -32,14 +32,14 @@ on_every_store! {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
         store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
-        let refused = store.add_message(&claimed.attempt.run, MessageKind::Steer, "late", 2_001).await;
+        let refused = store.add_message(&at(2_001), &claimed.attempt.run, MessageKind::Steer, "late").await;
         assert!(matches!(refused, Err(Error::RunEnded { .. })));
     }
 
     async fn a_message_that_still_waits_at_the_end_is_refused_with_the_reason(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
-        store.add_message(&claimed.attempt.run, MessageKind::Steer, "left", 1_500).await.unwrap();
+        store.add_message(&at(1_500), &claimed.attempt.run, MessageKind::Steer, "left").await.unwrap();
         let after =
             store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 2_000).await.unwrap();
         assert_eq!(after.events[0].event_type.as_str(), "message.refused");

@@ -1,6 +1,7 @@
 //! What every store must do. Each test has one body and runs on every store there is.
 
 mod attempts;
+mod audit;
 mod cancel;
 mod consistency;
 mod conversations;
@@ -9,6 +10,7 @@ mod events;
 mod leases;
 mod letters;
 mod messages;
+mod owners;
 mod placement;
 mod queue;
 mod service;

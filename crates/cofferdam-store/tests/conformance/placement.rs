@@ -7,13 +7,13 @@ use cofferdam_core::{
 };
 use cofferdam_store::{ClaimRules, Owner, Slots, Store};
 
-use crate::fixture::{LEASE_MS, left, node, owner, request};
+use crate::fixture::{LEASE_MS, at, left, node, owner, request};
 use crate::on_every_store;
 
 async fn enqueue(store: &Store, number: u128, change: impl FnOnce(&mut RunRequest)) -> RunId {
     let mut request = request(number);
     change(&mut request);
-    store.enqueue(&request, None, 1_000).await.expect("it is accepted");
+    store.enqueue(&at(1_000), &request, None).await.expect("it is accepted");
     request.id
 }
 
@@ -113,7 +113,7 @@ on_every_store! {
             source: Source::Empty,
             max_concurrency: NonZeroU32::new(1),
         };
-        assert!(store.create_project(&project, 1_000).await.unwrap());
+        assert!(store.create_project(&at(1_000), &project).await.unwrap());
         for number in 0..3 {
             enqueue(&store, 10 + number, placed(|p| p.project = Some(own.clone()))).await;
             enqueue(&store, 20 + number, placed(|p| p.project = Some(plain.clone()))).await;

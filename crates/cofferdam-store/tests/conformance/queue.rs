@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use cofferdam_core::{RunState, Source};
 use cofferdam_store::{Error, Left, OpenError, RunFilter, Slots, Store};
 
-use crate::fixture::{LEASE_MS, claimed_run, event_types, lost, node, owner, request, rules};
+use crate::fixture::{LEASE_MS, at, claimed_run, event_types, lost, node, owner, request, rules};
 use crate::on_every_store;
 
 on_every_store! {
     async fn an_accepted_run_is_queued_with_its_first_event(fixture: Fixture) {
         let store = fixture.open().await;
-        let enqueued = store.enqueue(&request(1), None, 1_000).await.unwrap();
+        let enqueued = store.enqueue(&at(1_000), &request(1), None).await.unwrap();
         assert!(enqueued.created);
         let record = store.run(&enqueued.run).await.unwrap();
         assert_eq!((record.state, record.attempts, record.last_seq), (RunState::Queued, 0, 1));
@@ -22,8 +22,8 @@ on_every_store! {
 
     async fn a_repeated_key_returns_the_first_run(fixture: Fixture) {
         let store = fixture.open().await;
-        let first = store.enqueue(&request(1), Some("key"), 1_000).await.unwrap();
-        let again = store.enqueue(&request(2), Some("key"), 1_001).await.unwrap();
+        let first = store.enqueue(&at(1_000), &request(1), Some("key")).await.unwrap();
+        let again = store.enqueue(&at(1_001), &request(2), Some("key")).await.unwrap();
         assert_eq!((again.run, again.created), (first.run.clone(), false));
         assert_eq!(event_types(&store, &first.run).await, ["run.queued"]);
         assert!(matches!(store.run(&request(2).id).await, Err(Error::NotFound { .. })));
@@ -31,29 +31,29 @@ on_every_store! {
 
     async fn a_key_cannot_be_used_for_another_request(fixture: Fixture) {
         let store = fixture.open().await;
-        let first = store.enqueue(&request(1), Some("key"), 1_000).await.unwrap();
+        let first = store.enqueue(&at(1_000), &request(1), Some("key")).await.unwrap();
         let mut other = request(2);
         other.source = Source::Local { path: "/srv/repo".into() };
-        let refused = store.enqueue(&other, Some("key"), 1_001).await.unwrap_err();
+        let refused = store.enqueue(&at(1_001), &other, Some("key")).await.unwrap_err();
         assert!(matches!(refused, Error::IdempotencyMismatch { run, .. } if run == first.run));
     }
 
     async fn the_same_request_again_is_the_same_run_and_another_of_its_id_is_refused(fixture: Fixture) {
         let store = fixture.open().await;
-        assert!(store.enqueue(&request(1), None, 1_000).await.unwrap().created);
-        assert!(!store.enqueue(&request(1), None, 1_001).await.unwrap().created);
+        assert!(store.enqueue(&at(1_000), &request(1), None).await.unwrap().created);
+        assert!(!store.enqueue(&at(1_001), &request(1), None).await.unwrap().created);
         let mut other = request(1);
         other.source = Source::Local { path: "/srv/repo".into() };
-        let refused = store.enqueue(&other, None, 1_001).await.unwrap_err();
+        let refused = store.enqueue(&at(1_001), &other, None).await.unwrap_err();
         assert!(matches!(refused, Error::RunExists { run } if run == other.id));
-        assert!(store.enqueue(&request(1), Some("key"), 1_001).await.is_err(), "it was accepted without a key");
+        assert!(store.enqueue(&at(1_001), &request(1), Some("key")).await.is_err(), "it was accepted without a key");
         assert_eq!(event_types(&store, &other.id).await, ["run.queued"]);
     }
 
     async fn claim_takes_the_oldest_run_first(fixture: Fixture) {
         let store = fixture.open().await;
         for (number, now_ms) in [(3, 1_002), (1, 1_000), (2, 1_001)] {
-            store.enqueue(&request(number), None, now_ms).await.unwrap();
+            store.enqueue(&at(now_ms), &request(number), None).await.unwrap();
         }
         for number in 1..=3 {
             let claimed = store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().unwrap();
@@ -74,7 +74,7 @@ on_every_store! {
     async fn a_reserved_run_is_claimed_by_its_process_only(fixture: Fixture) {
         let store = fixture.open().await;
         let reserved = cofferdam_core::RunRequest { claimable_by: Some(node(7)), ..request(1) };
-        store.enqueue(&reserved, None, 1_000).await.unwrap();
+        store.enqueue(&at(1_000), &reserved, None).await.unwrap();
         assert_eq!(store.claim(&owner(1), 1_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
         assert_eq!(store.reserved_runs().await.unwrap()[0].claimable_by, node(7));
         assert!(store.claim(&owner(7), 1_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().is_some());
@@ -83,10 +83,10 @@ on_every_store! {
 
     async fn a_process_can_claim_its_own_run_and_leave_older_ones(fixture: Fixture) {
         let store = fixture.open().await;
-        store.enqueue(&request(1), None, 1_000).await.unwrap();
+        store.enqueue(&at(1_000), &request(1), None).await.unwrap();
         let mut own = request(2);
         own.claimable_by = Some(node(7));
-        store.enqueue(&own, None, 1_001).await.unwrap();
+        store.enqueue(&at(1_001), &own, None).await.unwrap();
         assert_eq!(store.claim_run(&own.id, &owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap(), None);
         let claimed = store.claim_run(&own.id, &owner(7), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().unwrap();
         assert_eq!(claimed.attempt.run, own.id);
@@ -97,8 +97,8 @@ on_every_store! {
     async fn recovery_claims_what_was_reserved_for_a_dead_process_and_nothing_else(fixture: Fixture) {
         let store = fixture.open().await;
         let reserved = cofferdam_core::RunRequest { claimable_by: Some(node(7)), ..request(1) };
-        store.enqueue(&reserved, None, 1_000).await.unwrap();
-        store.enqueue(&request(2), None, 1_000).await.unwrap();
+        store.enqueue(&at(1_000), &reserved, None).await.unwrap();
+        store.enqueue(&at(1_000), &request(2), None).await.unwrap();
         let taken = store.claim_for_recovery(&reserved.id, &owner(1), 1_000, LEASE_MS).await.unwrap();
         assert_eq!(taken.unwrap().attempt.number, 1);
         let again = store.claim_for_recovery(&reserved.id, &owner(1), 1_000, LEASE_MS).await.unwrap();
@@ -120,7 +120,7 @@ on_every_store! {
     async fn concurrent_claims_never_give_the_same_run_twice(fixture: Fixture) {
         let stores = [fixture.open().await, fixture.open().await];
         for number in 0..200 {
-            stores[0].enqueue(&request(number), None, 1_000).await.unwrap();
+            stores[0].enqueue(&at(1_000), &request(number), None).await.unwrap();
         }
         let claimers = (0..8).map(|number| {
             let store = stores[number % 2].clone();
@@ -144,7 +144,7 @@ on_every_store! {
     async fn lists_are_newest_first_and_filtered_by_state(fixture: Fixture) {
         let store = fixture.open().await;
         for number in 1..=3 {
-            store.enqueue(&request(number), None, 1_000 + number as u64).await.unwrap();
+            store.enqueue(&at(1_000 + number as u64), &request(number), None).await.unwrap();
         }
         store.claim(&owner(1), 2_000, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap();
         let list = async |newest, states| {

@@ -1,18 +1,16 @@
-//! What the service keeps beside runs: nodes, projects, keys, changes; and what it forgets.
+//! What the service keeps beside runs: nodes, projects, keys; and what it forgets.
 
 use std::path::PathBuf;
 
+use crate::fixture::{at, claimed_run, dead, event_types, left, line, lost, node, owner, request, seal};
+use crate::on_every_store;
 use cofferdam_core::{
     KeyId, MessageKind, Mode, Outcome, Project, ProjectId, Role, RunState, Scope, Scopes, Source,
 };
 use cofferdam_store::{
-    ArtifactPlace, Left, ModeReport, NewArtifact, NewAudit, NewKey, NodeHealth, NodeRecord, NodeReport,
-    Receipt, ReceiptState, Retention, RunCursor, RunFilter,
+    ArtifactPlace, Left, ModeReport, NewArtifact, NewKey, NodeHealth, NodeRecord, NodeReport, Receipt,
+    ReceiptState, Retention, RunCursor, RunFilter,
 };
-use serde_json::json;
-
-use crate::fixture::{claimed_run, dead, event_types, left, line, lost, node, owner, request, seal};
-use crate::on_every_store;
 
 fn report(running: u32, health: NodeHealth) -> NodeRecord {
     NodeRecord {
@@ -35,7 +33,8 @@ fn report(running: u32, health: NodeHealth) -> NodeRecord {
 
 fn key(number: u128, sha256: &str) -> NewKey {
     let scopes: Scopes = [Scope::Read, Scope::Run].into_iter().collect();
-    NewKey { id: KeyId::new(1, number), name: "ci".to_owned(), sha256: sha256.to_owned(), scopes }
+    let (name, owner) = ("ci".to_owned(), "the ci team".parse().expect("the name of an owner"));
+    NewKey { id: KeyId::new(1, number), name, owner, sha256: sha256.to_owned(), scopes }
 }
 
 on_every_store! {
@@ -51,16 +50,17 @@ on_every_store! {
 
     async fn a_key_is_found_by_its_hash_and_stays_on_record_when_it_is_revoked(fixture: Fixture) {
         let store = fixture.open().await;
-        store.create_key(&key(1, "aa"), 1_000).await.unwrap();
-        store.create_key(&key(2, "bb"), 1_001).await.unwrap();
-        assert!(store.create_key(&key(3, "aa"), 1_002).await.is_err(), "the same key twice");
+        store.create_key(&at(1_000), &key(1, "aa")).await.unwrap();
+        store.create_key(&at(1_001), &key(2, "bb")).await.unwrap();
+        assert!(store.create_key(&at(1_002), &key(3, "aa")).await.is_err(), "the same key twice");
         assert_eq!(store.key_of("cc").await.unwrap(), None);
         let found = store.key_of("bb").await.unwrap().unwrap();
         assert_eq!((found.id.clone(), found.scopes.to_string().as_str()), (KeyId::new(1, 2), "read,run"));
+        assert_eq!(found.owner.as_str(), "the ci team");
         store.use_key(&found.id, 5_000).await.unwrap();
-        assert!(store.revoke_key(&found.id, 6_000).await.unwrap());
-        assert!(store.revoke_key(&found.id, 7_000).await.unwrap(), "again changes nothing");
-        assert!(!store.revoke_key(&KeyId::new(1, 9), 7_000).await.unwrap());
+        assert!(store.revoke_key(&at(6_000), &found.id).await.unwrap());
+        assert!(store.revoke_key(&at(7_000), &found.id).await.unwrap(), "again changes nothing");
+        assert!(!store.revoke_key(&at(7_000), &KeyId::new(1, 9)).await.unwrap());
         let keys = store.keys().await.unwrap();
         assert_eq!(keys.iter().map(|key| key.revoked_at_ms).collect::<Vec<_>>(), [None, Some(6_000)]);
         assert_eq!(keys[1].used_at_ms, Some(5_000));
@@ -74,33 +74,15 @@ on_every_store! {
             source: Source::Local { path: PathBuf::from("/srv/shop") },
             max_concurrency: None,
         };
-        assert!(store.create_project(&project(1, "shop"), 1_000).await.unwrap());
-        assert!(!store.create_project(&project(2, "shop"), 1_000).await.unwrap());
-        assert!(store.create_project(&project(3, "bar"), 1_000).await.unwrap());
+        assert!(store.create_project(&at(1_000), &project(1, "shop")).await.unwrap());
+        assert!(!store.create_project(&at(1_000), &project(2, "shop")).await.unwrap());
+        assert!(store.create_project(&at(1_000), &project(3, "bar")).await.unwrap());
         assert_eq!(store.find_project("shop").await.unwrap(), Some(project(1, "shop")));
         let id = ProjectId::new(1, 3);
         assert_eq!(store.find_project(id.as_str()).await.unwrap(), Some(project(3, "bar")));
         assert_eq!(store.projects().await.unwrap(), [project(3, "bar"), project(1, "shop")]);
-        assert!(store.remove_project(&id).await.unwrap());
-        assert!(!store.remove_project(&id).await.unwrap());
-    }
-
-    async fn changes_are_read_page_by_page_newest_first(fixture: Fixture) {
-        let store = fixture.open().await;
-        for number in 1..=3_u64 {
-            let change = NewAudit {
-                at_ms: number,
-                actor: "key".to_owned(),
-                action: "run.created".to_owned(),
-                subject: format!("run {number}"),
-                data: json!({ "n": number }),
-            };
-            store.record_audit(&change).await.unwrap();
-        }
-        let page = store.audit_before(u64::MAX, 2).await.unwrap();
-        assert_eq!(page.iter().map(|one| one.change.at_ms).collect::<Vec<_>>(), [3, 2]);
-        let rest = store.audit_before(page[1].seq, 2).await.unwrap();
-        assert_eq!(rest.iter().map(|one| one.change.subject.as_str()).collect::<Vec<_>>(), ["run 1"]);
+        assert!(store.remove_project(&at(9_000), &id).await.unwrap());
+        assert!(!store.remove_project(&at(9_000), &id).await.unwrap());
     }
 
     async fn runs_are_listed_by_project_and_page_by_page(fixture: Fixture) {
@@ -111,7 +93,7 @@ on_every_store! {
             if number != 3 {
                 request.placement.project = Some(project.clone());
             }
-            store.enqueue(&request, None, 1_000 + number / 2).await.unwrap();
+            store.enqueue(&at(1_000 + number / 2), &request, None).await.unwrap();
         }
         let mut filter = RunFilter { project: Some(project), ..RunFilter::newest(2) };
         let mut seen = Vec::new();
@@ -131,8 +113,8 @@ on_every_store! {
         let first = claimed_run(&store, 1).await;
         let run = &first.attempt.run;
         store.record_seal(&first.lease, &seal(), &[]).await.unwrap();
-        let message = store.add_message(run, MessageKind::Steer, "go left", 1_100).await.unwrap();
-        let late = store.add_message(run, MessageKind::FollowUp, "and then", 1_200).await.unwrap();
+        let message = store.add_message(&at(1_100), run, MessageKind::Steer, "go left").await.unwrap();
+        let late = store.add_message(&at(1_200), run, MessageKind::FollowUp, "and then").await.unwrap();
         let delivered = Receipt::Delivered { taken_as: None };
         store.mark_message(&first.lease, message, &delivered, 1_300).await.unwrap();
         store.finish(&first.lease, &lost(), &left(&[]), 2_000).await.unwrap();
@@ -198,7 +180,7 @@ on_every_store! {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 2).await;
         store.finish(&claimed.lease, &Outcome::Succeeded, &left(&[]), 2_000).await.unwrap();
-        store.enqueue(&request(1), None, 3_000).await.unwrap();
+        store.enqueue(&at(3_000), &request(1), None).await.unwrap();
         let ids = [request(1).id, request(2).id, request(3).id];
         let mut marks = store.run_marks(&ids).await.unwrap();
         marks.sort_by(|one, other| one.run.cmp(&other.run));

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use cofferdam_core::{Outcome, RunRequest, RunState};
 use cofferdam_store::{Claimed, Slots, Store};
 
-use crate::fixture::{LEASE_MS, left, lost, node, owner, request, rules};
+use crate::fixture::{LEASE_MS, at, left, lost, node, owner, request, rules};
 use crate::on_every_store;
 
 const ONE: Slots = Slots::AtMost(NonZeroU32::MIN);
@@ -14,7 +14,7 @@ const TWO: Slots = Slots::AtMost(NonZeroU32::MIN.saturating_add(1));
 /// A run that the node of the same number alone may claim.
 async fn reserve(store: &Store, number: u128, now_ms: u64) {
     let request = RunRequest { claimable_by: Some(node(number)), ..request(number) };
-    store.enqueue(&request, None, now_ms).await.expect("it is accepted");
+    store.enqueue(&at(now_ms), &request, None).await.expect("it is accepted");
 }
 
 async fn claim(store: &Store, number: u128, now_ms: u64, slots: Slots) -> Option<Claimed> {
@@ -69,7 +69,7 @@ on_every_store! {
     async fn a_dispatcher_waits_behind_older_runs_and_holds_its_own_place(fixture: Fixture) {
         let store = fixture.open().await;
         reserve(&store, 1, 1_000).await;
-        store.enqueue(&request(2), None, 1_001).await.unwrap();
+        store.enqueue(&at(1_001), &request(2), None).await.unwrap();
         reserve(&store, 3, 1_002).await;
         let first = claim(&store, 1, 2_000, ONE).await.unwrap();
         assert_eq!(store.claim(&owner(9), 2_000, LEASE_MS, &rules(ONE)).await.unwrap(), None);
@@ -103,7 +103,7 @@ on_every_store! {
     async fn a_detached_sandbox_counts_after_its_node_died_until_its_time_is_up(fixture: Fixture) {
         let store = fixture.open().await;
         let timeout_ms = request(1).policy.timeout_ms;
-        store.enqueue(&request(1), None, 1_000).await.unwrap();
+        store.enqueue(&at(1_000), &request(1), None).await.unwrap();
         store.claim(&owner(9), 2_000, LEASE_MS, &rules(ONE)).await.unwrap().unwrap();
         reserve(&store, 2, 2_000).await;
         let over = 2_000 + LEASE_MS + timeout_ms;
@@ -113,7 +113,7 @@ on_every_store! {
 
     async fn an_adopted_attempt_keeps_its_slot(fixture: Fixture) {
         let store = fixture.open().await;
-        store.enqueue(&request(1), None, 1_000).await.unwrap();
+        store.enqueue(&at(1_000), &request(1), None).await.unwrap();
         let claimed = store.claim(&owner(9), 2_000, LEASE_MS, &rules(ONE)).await.unwrap().unwrap();
         store.adopt(&node(9), &claimed.attempt.run, 3_000, LEASE_MS).await.unwrap().unwrap();
         assert_eq!(store.slots_in_use(3_000).await.unwrap(), 1);

@@ -1,10 +1,10 @@
 //! Text that people and agents chose.
 
-use cofferdam_core::{EventType, NewEvent, Outcome, Spent};
-use cofferdam_store::{ArtifactPlace, Error, Left, MessageKind, NewArtifact, NewAudit};
+use cofferdam_core::{Action, EventType, NewEvent, Outcome, Spent};
+use cofferdam_store::{ArtifactPlace, Error, Left, MessageKind, NewArtifact};
 use serde_json::json;
 
-use crate::fixture::{claimed_run, request};
+use crate::fixture::{at, claimed_run, mandate, request};
 use crate::on_every_store;
 
 on_every_store! {
@@ -24,12 +24,12 @@ on_every_store! {
     async fn a_nul_character_is_refused_where_a_person_wrote_it(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;
-        let refused = store.add_message(&claimed.attempt.run, MessageKind::Steer, "a\0b", 1_000).await;
+        let refused = store.add_message(&at(1_000), &claimed.attempt.run, MessageKind::Steer, "a\0b").await;
         assert!(matches!(refused, Err(Error::Text { what: "message", .. })));
-        let refused = store.enqueue(&request(2), Some("a\0b"), 1_000).await;
+        let refused = store.enqueue(&at(1_000), &request(2), Some("a\0b")).await;
         assert!(matches!(refused, Err(Error::Text { what: "idempotency key", .. })));
         let long = "k".repeat(5_000);
-        assert!(matches!(store.enqueue(&request(2), Some(&long), 1_000).await, Err(Error::Text { .. })));
+        assert!(matches!(store.enqueue(&at(1_000), &request(2), Some(&long)).await, Err(Error::Text { .. })));
         assert_eq!(store.find_project("a\0b").await.unwrap(), None);
     }
 
@@ -38,16 +38,11 @@ on_every_store! {
         let claimed = claimed_run(&store, 1).await;
         let reserved = Spent { cost_micro_usd: 1, tokens: 1, calls: 1 };
         store.begin_call(&claimed.attempt, "model\0", &reserved, 1_000).await.unwrap();
-        let change = NewAudit {
-            at_ms: 1,
-            actor: "a\0".to_owned(),
-            action: "b\0".to_owned(),
-            subject: "c\0".to_owned(),
-            data: json!("d\u{0}"),
-        };
-        store.record_audit(&change).await.unwrap();
-        let read = store.audit_before(u64::MAX, 1).await.unwrap();
-        assert_eq!((read[0].change.subject.as_str(), &read[0].change.data), ("c\u{fffd}", &json!("d\u{0}")));
+        store.record_refusal(&mandate("ci", Action::RevokeKey, "c\0", 1)).await.unwrap();
+        store.request_cancel(&mandate("ci", Action::CancelRun, "c\0", 2), &claimed.attempt.run).await.unwrap();
+        for read in store.audit_before(u64::MAX, 2).await.unwrap() {
+            assert_eq!((read.subject.as_str(), read.data), ("c\u{fffd}", json!({ "about": "c\u{0}" })));
+        }
         let artifact = NewArtifact {
             name: "file\0".to_owned(),
             place: ArtifactPlace::Object("s3://a/b".to_owned()),

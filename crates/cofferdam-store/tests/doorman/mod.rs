@@ -1,4 +1,4 @@
-//! Stands before a real PostgreSQL server, and lets connections fall in the middle of the handshake.
+//! Stands before a real PostgreSQL server, and lets connections fall in the middle of the handshake, or at a commit.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,6 +16,7 @@ use tokio_rustls::TlsAcceptor;
 const GARBAGE: &[u8] = b"\x7f\0\0\0\x05!";
 /// That the user is let in: the session is not ready yet.
 const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0";
+const COMMIT: &[u8] = b"COMMIT";
 const NO_TLS: &[u8] = b"N";
 const TLS: &[u8] = b"S";
 
@@ -42,6 +43,10 @@ pub(crate) enum Fall {
     BeforeItIsReady,
     /// With a certificate that nobody has signed.
     BadCertificate,
+    /// At the first commit, which the server never hears of.
+    AtTheCommit,
+    /// After the first commit was made, before the answer.
+    AfterTheCommit,
 }
 
 impl Fall {
@@ -144,8 +149,10 @@ async fn serve(mut client: TcpStream, server: &str, fall: Option<Fall>) -> io::R
         copy_bidirectional(&mut client, &mut server).await?;
         return Ok(());
     };
-    if fall == Fall::AtOnce {
-        return Ok(());
+    match fall {
+        Fall::AtOnce => return Ok(()),
+        Fall::AtTheCommit | Fall::AfterTheCommit => return until_a_commit(client, server, fall).await,
+        _ => {}
     }
     if fall == Fall::InAuthentication {
         let mut server = TcpStream::connect(server).await?;
@@ -159,7 +166,11 @@ async fn serve(mut client: TcpStream, server: &str, fall: Option<Fall>) -> io::R
     }
     listen(&mut client).await?;
     match fall {
-        Fall::AtOnce | Fall::InAuthentication | Fall::WithoutAnAnswer => return Ok(()),
+        Fall::AtOnce
+        | Fall::InAuthentication
+        | Fall::WithoutAnAnswer
+        | Fall::AtTheCommit
+        | Fall::AfterTheCommit => return Ok(()),
         Fall::ByteZero => return client.write_all(&[0]).await,
         Fall::AfterTheAnswer => return client.write_all(NO_TLS).await,
         Fall::InTls => {
@@ -182,6 +193,33 @@ async fn serve(mut client: TcpStream, server: &str, fall: Option<Fall>) -> io::R
             _ => GARBAGE,
         })
         .await
+}
+
+/// Carries what both say until the client commits.
+async fn until_a_commit(mut client: TcpStream, server: &str, fall: Fall) -> io::Result<()> {
+    let mut server = TcpStream::connect(server).await?;
+    loop {
+        let (mut asked, mut answered) = ([0; 16 << 10], [0; 16 << 10]);
+        tokio::select! {
+            count = client.read(&mut asked) => {
+                let asked = &asked[..count?];
+                let commits = asked.windows(COMMIT.len()).any(|part| part == COMMIT);
+                match (commits, fall) {
+                    (true, Fall::AtTheCommit) => return Ok(()),
+                    (true, _) => {
+                        server.write_all(asked).await?;
+                        return listen(&mut server).await.map(drop);
+                    }
+                    (false, _) if asked.is_empty() => return Ok(()),
+                    (false, _) => server.write_all(asked).await?,
+                }
+            }
+            count = server.read(&mut answered) => match count? {
+                0 => return Ok(()),
+                count => client.write_all(&answered[..count]).await?,
+            },
+        }
+    }
 }
 
 async fn pass(from: &mut TcpStream, to: &mut TcpStream) -> io::Result<()> {

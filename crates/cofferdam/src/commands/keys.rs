@@ -1,19 +1,20 @@
 //! `cofferdam keys …`: who may call the service.
 
 use clap::{Args, Subcommand};
-use cofferdam_core::{KeyId, Scopes, ValueError, iso_time, with_causes};
-use cofferdam_server::make_key;
-use cofferdam_store::{KeyRecord, NewAudit, Store};
+use cofferdam_core::{Actor, KeyId, Scopes, ValueError, iso_time};
+use cofferdam_operations::{Error, NewKeyInput, Operations};
+use cofferdam_store::KeyRecord;
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, now_ms};
+use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::record_place::open_store;
+use crate::records::operation_failure;
 use crate::{sanitize, terminal};
 
 /// Whoever sits at this machine and may write to the record.
-const ACTOR: &str = "cofferdam keys";
+const ACTOR: Actor = Actor::LocalUser;
 
 /// What to do with keys.
 #[derive(Debug, Subcommand)]
@@ -35,6 +36,9 @@ pub(crate) struct CreateArgs {
     /// What it opens: `read`, `run` and `system`, with commas between them
     #[arg(long, value_name = "SCOPES", default_value = "read,run")]
     scopes: String,
+    /// Whom it acts for: runs belong to the owner, and outlive the key [default: its name]
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -61,35 +65,37 @@ pub(crate) struct RevokeArgs {
 /// Does what was asked.
 pub(crate) async fn run(command: &KeysCommand, caller: &Caller) -> Result<ExitCode, Failure> {
     let store = open_store(&caller.open_state()?, caller).await?;
+    let operations = Operations::for_own_use(store.clone());
     let done = match command {
-        KeysCommand::Create(args) => create(&store, args).await,
-        KeysCommand::List(args) => list(&store, args).await,
-        KeysCommand::Revoke(args) => revoke(&store, args).await,
+        KeysCommand::Create(args) => create(&operations, args).await,
+        KeysCommand::List(args) => list(&operations, args).await,
+        KeysCommand::Revoke(args) => revoke(&operations, args).await,
     };
     store.close().await;
     done.map(|()| ExitCode::Succeeded)
 }
 
-async fn create(store: &Store, args: &CreateArgs) -> Result<(), Failure> {
+async fn create(operations: &Operations, args: &CreateArgs) -> Result<(), Failure> {
     let scopes: Scopes = args.scopes.parse().map_err(|error: ValueError| {
         UsageError::new(format!("--scopes {}", error.problem), "type some of `read,run,system`")
     })?;
-    let name = args.name.trim();
-    if name.is_empty() || name.len() > 100 || name.chars().any(char::is_control) {
-        let hint = "type what the key is for, such as `--name ci`";
-        return Err(UsageError::new("--name: a name has 1 to 100 letters", hint).into());
-    }
-    let made = make_key(store, name, scopes.clone(), ACTOR).await.map_err(|error| failed(&error))?;
+    let input = NewKeyInput { name: args.name.clone(), scopes: scopes.clone(), owner: args.owner.clone() };
+    let made = operations.create_key(&ACTOR, &input).await.map_err(operation_failure)?;
     if args.json {
-        let key = json!({ "id": made.id, "name": name, "scopes": scopes, "key": made.key.reveal() });
+        let key = json!({ "id": made.id, "name": args.name.trim(), "scopes": scopes, "owner": made.owner,
+            "key": made.key.reveal() });
         return terminal::write_json(&key);
     }
-    terminal::write_stderr(&format!("cofferdam: made {} ({scopes}); it is shown this once:\n", made.id));
+    let owner = sanitize::line(made.owner.as_str());
+    terminal::write_stderr(&format!(
+        "cofferdam: made {} ({scopes}) for the owner `{owner}`; it is shown this once:\n",
+        made.id
+    ));
     terminal::write_stdout(format!("{}\n", made.key.reveal()).as_bytes())
 }
 
-async fn list(store: &Store, args: &ListArgs) -> Result<(), Failure> {
-    let keys = store.keys().await.map_err(|error| failed(&error))?;
+async fn list(operations: &Operations, args: &ListArgs) -> Result<(), Failure> {
+    let keys = operations.list_keys(&ACTOR).await.map_err(operation_failure)?;
     match args.json {
         true => terminal::write_json(&Value::Array(keys.iter().map(to_json).collect())),
         false if keys.is_empty() => {
@@ -100,21 +106,14 @@ async fn list(store: &Store, args: &ListArgs) -> Result<(), Failure> {
     }
 }
 
-async fn revoke(store: &Store, args: &RevokeArgs) -> Result<(), Failure> {
+async fn revoke(operations: &Operations, args: &RevokeArgs) -> Result<(), Failure> {
     let hint = "type `cofferdam keys list` to see the ids";
     // Whoever typed the key itself does not see it again in an error.
     let id: KeyId = args.id.parse().map_err(|_| UsageError::new("this is not the id of a key", hint))?;
-    let change = NewAudit {
-        at_ms: now_ms(),
-        actor: ACTOR.to_owned(),
-        action: "key.revoke".to_owned(),
-        subject: id.to_string(),
-        data: json!({}),
-    };
-    store.record_audit(&change).await.map_err(|error| failed(&error))?;
-    if !store.revoke_key(&id, now_ms()).await.map_err(|error| failed(&error))? {
-        return Err(UsageError::new(format!("there is no key {id}"), hint).into());
-    }
+    operations.revoke_key(&ACTOR, &id).await.map_err(|error| match error {
+        Error::KeyNotFound(_) => UsageError::new(error.to_string(), hint).into(),
+        error => operation_failure(error),
+    })?;
     match args.json {
         true => terminal::write_json(&json!({ "id": id, "revoked": true })),
         false => {
@@ -125,7 +124,8 @@ async fn revoke(store: &Store, args: &RevokeArgs) -> Result<(), Failure> {
 }
 
 fn table(keys: &[KeyRecord]) -> String {
-    let mut text = format!("{:<30}  {:<15}  {:<24}  {:<24}  NAME\n", "KEY", "SCOPES", "MADE", "USED");
+    let mut text =
+        format!("{:<30}  {:<15}  {:<24}  {:<24}  {:<16}  NAME\n", "KEY", "SCOPES", "MADE", "USED", "OWNER");
     for key in keys {
         let used = match (key.revoked_at_ms, key.used_at_ms) {
             (Some(_), _) => "revoked".to_owned(),
@@ -133,10 +133,11 @@ fn table(keys: &[KeyRecord]) -> String {
             (None, None) => "never".to_owned(),
         };
         text.push_str(&format!(
-            "{:<30}  {:<15}  {:<24}  {used:<24}  {}\n",
+            "{:<30}  {:<15}  {:<24}  {used:<24}  {:<16}  {}\n",
             key.id.as_str(),
             key.scopes.to_string(),
             iso_time(key.created_at_ms),
+            sanitize::line(key.owner.as_str()),
             sanitize::line(&key.name),
         ));
     }
@@ -148,14 +149,11 @@ fn to_json(key: &KeyRecord) -> Value {
         "id": key.id,
         "name": key.name,
         "scopes": key.scopes,
+        "owner": key.owner,
         "created_at_ms": key.created_at_ms,
         "used_at_ms": key.used_at_ms,
         "revoked_at_ms": key.revoked_at_ms,
     })
-}
-
-fn failed(error: &cofferdam_store::Error) -> Failure {
-    Failure::new(ExitCode::Internal, with_causes(error))
 }
 
 #[cfg(test)]
@@ -168,16 +166,17 @@ mod tests {
             id: KeyId::new(0, number),
             name: "ci\x1b[2J".to_owned(),
             scopes: "read,run".parse().unwrap(),
+            owner: "ops".parse().unwrap(),
             created_at_ms: 0,
             used_at_ms,
             revoked_at_ms,
         };
         let keys = [key(1, None, None), key(2, Some(60_000), None), key(3, Some(60_000), Some(70_000))];
         insta::assert_snapshot!(table(&keys), @r"
-        KEY                             SCOPES           MADE                      USED                      NAME
-        key_00000000000000000000000001  read,run         1970-01-01T00:00:00.000Z  never                     ci
-        key_00000000000000000000000002  read,run         1970-01-01T00:00:00.000Z  1970-01-01T00:01:00.000Z  ci
-        key_00000000000000000000000003  read,run         1970-01-01T00:00:00.000Z  revoked                   ci
+        KEY                             SCOPES           MADE                      USED                      OWNER             NAME
+        key_00000000000000000000000001  read,run         1970-01-01T00:00:00.000Z  never                     ops               ci
+        key_00000000000000000000000002  read,run         1970-01-01T00:00:00.000Z  1970-01-01T00:01:00.000Z  ops               ci
+        key_00000000000000000000000003  read,run         1970-01-01T00:00:00.000Z  revoked                   ops               ci
         ");
     }
 }

@@ -17,7 +17,7 @@ mod tally;
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Mode, Outcome, RunRequest, Workspace};
+use cofferdam_core::{Actor, ChosenPolicy, Mode, Outcome, RunRequest, Workspace};
 use cofferdam_runner::{Cancel, Home, Progress, RunReport, run_attached};
 use tokio::sync::watch;
 
@@ -35,6 +35,7 @@ use crate::caller::{Caller, new_run_id};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::node::BrokerSetup;
+use crate::records::operation_failure;
 use crate::secrets::CallerSecrets;
 use crate::{node, patch, redaction, sanitize, settings, signals, terminal};
 
@@ -170,8 +171,9 @@ pub(crate) async fn execute(
     cancel: watch::Receiver<Cancel>,
 ) -> Result<RunReport, Failure> {
     let node = node::register(home, caller, broker).await?;
-    let request = RunRequest { claimable_by: Some(node.id().clone()), ..request };
-    run_attached(&node, request, watch, cancel)
+    let operations = node.operations();
+    let judged = operations.judge_request(&Actor::LocalUser, request, ChosenPolicy::Unknown).await;
+    run_attached(&node, judged.map_err(operation_failure)?, watch, cancel)
         .await
         .map_err(|error| Failure::internal("the run could not be carried out", &error))
 }

@@ -3,20 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use cofferdam_core::{AllowRule, Event, MessageKind, RunId, RunState, Settings, with_causes};
+use cofferdam_core::{Actor, AllowRule, Event, MessageKind, RunId, RunState, Settings, with_causes};
+use cofferdam_operations::{Error, Operations};
 use cofferdam_runner::artifacts::{self, DIFF};
 use cofferdam_runner::{Home, Node, dead_letters};
-use cofferdam_store::{CancelAnswer, Error, KeptLetter, MessageId, RunFilter, RunRecord};
+use cofferdam_store::{KeptLetter, MessageId, RunRecord};
 
-use crate::caller::{Caller, now_ms};
+use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::node::{self, BrokerSetup};
 use crate::secrets::CallerSecrets;
 use crate::settings;
 
-/// How many events are read at once.
-const PAGE: u32 = 500;
+/// Whoever sits at this machine.
+const ACTOR: Actor = Actor::LocalUser;
 
 /// The record of this machine.
 pub(crate) struct Here {
@@ -30,10 +31,13 @@ impl Here {
         Ok(Self { node: node::register(home, caller, for_recovery(home, caller)).await? })
     }
 
+    fn operations(&self) -> Operations {
+        self.node.operations()
+    }
+
     /// The runs, the newest first.
     pub(crate) async fn list_runs(&self) -> Result<Vec<RunRecord>, Failure> {
-        let filter = RunFilter::newest(u32::MAX);
-        self.node.store().list_runs(&filter).await.map_err(failure)
+        self.operations().list_all_runs(&ACTOR).await.map_err(failure)
     }
 
     /// The ids of all runs.
@@ -43,18 +47,19 @@ impl Here {
 
     /// One run.
     pub(crate) async fn run(&self, id: &RunId) -> Result<RunRecord, Failure> {
-        self.node.store().run(id).await.map_err(failure)
+        self.operations().read_run(&ACTOR, id).await.map_err(failure)
     }
 
     /// Its events after this number, in order; as many as the store gives at once, empty when there are no
     /// more.
     pub(crate) async fn events_after(&self, id: &RunId, after: u64) -> Result<Vec<Event>, Failure> {
-        self.node.store().events_after(id, after, PAGE).await.map_err(failure)
+        let page = self.operations().read_events(&ACTOR, id, after, None).await.map_err(failure)?;
+        Ok(page.events)
     }
 
     /// The patch that it left, if one was collected.
     pub(crate) async fn diff(&self, id: &RunId) -> Result<Option<PathBuf>, Failure> {
-        let artifacts = self.node.store().artifacts(id).await.map_err(failure)?;
+        let artifacts = self.operations().read_artifacts(&ACTOR, id).await.map_err(failure)?;
         let Some(diff) = artifacts.iter().rfind(|artifact| artifact.name == DIFF) else { return Ok(None) };
         let fetched = artifacts::fetch(self.node.artifacts(), self.node.home(), diff).await;
         fetched.map(Some).map_err(|error| match error.is_not_found() {
@@ -68,27 +73,17 @@ impl Here {
 
     /// Asks for it to end. Returns the state after that.
     pub(crate) async fn request_cancel(&self, id: &RunId) -> Result<RunState, Failure> {
-        let answer = self.node.store().request_cancel(id, now_ms()).await.map_err(failure)?;
-        // Its process polls as well, should this not reach it.
-        self.node.store().wake();
-        Ok(match answer {
-            CancelAnswer::Cancelled => RunState::Cancelled,
-            CancelAnswer::Requested => RunState::Running,
-            CancelAnswer::AlreadyFinal(state) => state,
-        })
+        self.operations().cancel_run(&ACTOR, id).await.map(|cancelled| cancelled.state).map_err(failure)
     }
 
     /// Adds to what the broker lets a run reach. False if it could already.
     pub(crate) async fn allow(&self, id: &RunId, rule: &AllowRule) -> Result<bool, Failure> {
-        let added = self.node.store().allow(id, rule, now_ms()).await.map_err(failure)?;
-        // Its broker polls as well, should this not reach it.
-        self.node.store().wake();
-        Ok(added)
+        self.operations().allow_host(&ACTOR, id, rule).await.map_err(failure)
     }
 
     /// How many events a run has.
     pub(crate) async fn event_count(&self, id: &RunId) -> Result<u64, Failure> {
-        self.node.store().event_count(id).await.map_err(failure)
+        Ok(self.run(id).await?.last_seq)
     }
 
     /// Leaves a message for a run; `None` if the run has ended and takes none.
@@ -98,23 +93,21 @@ impl Here {
         kind: MessageKind,
         content: &str,
     ) -> Result<Option<MessageId>, Failure> {
-        let sent = match self.node.store().add_message(id, kind, content, now_ms()).await {
-            Ok(sent) => sent,
-            Err(Error::RunEnded { .. }) => return Ok(None),
-            Err(error) => return Err(failure(error)),
-        };
-        self.node.store().wake();
-        Ok(Some(sent))
+        match self.operations().send_message(&ACTOR, id, kind, content).await {
+            Ok(sent) => Ok(Some(sent.id)),
+            Err(Error::RunEnded(_)) => Ok(None),
+            Err(error) => Err(failure(error)),
+        }
     }
 
     /// The runs that failed for good, the newest first.
     pub(crate) async fn letters(&self) -> Result<Vec<KeptLetter>, Failure> {
-        self.node.store().letters().await.map_err(failure)
+        self.operations().list_dead_letters(&ACTOR).await.map_err(failure)
     }
 
     /// Forgets a dead letter, and not its run.
     pub(crate) async fn remove_letter(&self, id: &RunId) -> Result<(), Failure> {
-        let removed = dead_letters::remove(&self.node, id).await;
+        let removed = dead_letters::remove(&self.node, &ACTOR, id).await;
         removed.map(|_| ()).map_err(|error| Failure::internal("the dead letter is still there", &error))
     }
 
@@ -130,9 +123,8 @@ impl Here {
         let failed = |error| Failure::internal("the run's artifacts could not be removed", &error);
         dead_letters::remove_file(self.node.home(), id)
             .map_err(|error| Failure::internal("the run's dead letter could not be removed", &error))?;
-        let artifacts = self.node.store().artifacts(id).await.map_err(failure)?;
-        self.node.store().remove_run(id).await.map_err(failure)?;
-        for artifact in artifacts {
+        let left = self.operations().remove_run(&ACTOR, id).await.map_err(failure)?;
+        for artifact in left {
             let removed = artifacts::remove(self.node.artifacts(), self.node.home(), &artifact.place).await;
             removed.map_err(|error| Failure::internal("the run's artifacts could not be removed", &error))?;
         }
@@ -160,9 +152,19 @@ fn for_recovery(home: &Home, caller: &Caller) -> BrokerSetup {
     }
 }
 
-fn failure(error: Error) -> Failure {
+/// What an operation that was not done means at the command line.
+pub(crate) fn failure(error: Error) -> Failure {
     match error {
-        Error::NotFound { .. } | Error::NotFinal { .. } => Failure::new(ExitCode::Usage, error.to_string()),
-        _ => Failure::new(ExitCode::Internal, with_causes(&error)),
+        Error::RunNotFound(_)
+        | Error::RunNotEnded { .. }
+        | Error::RunEnded(_)
+        | Error::DeadLetterNotFound(_)
+        | Error::SealNotFound(_)
+        | Error::ProjectNotFound
+        | Error::ProjectExists(_)
+        | Error::KeyNotFound(_) => Failure::new(ExitCode::Usage, error.to_string()),
+        Error::Invalid(_) => Failure::new(ExitCode::Usage, error.to_string()),
+        Error::Refused(refusal) => Failure::new(ExitCode::Refused, refusal.reason()).hint(refusal.ask()),
+        Error::Store(_) => Failure::new(ExitCode::Internal, with_causes(&error)),
     }
 }

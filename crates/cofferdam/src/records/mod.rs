@@ -12,7 +12,7 @@ use cofferdam_store::MessageId;
 pub(crate) use cofferdam_store::{KeptLetter, RunRecord};
 use tempfile::TempPath;
 
-pub(crate) use self::here::Here;
+pub(crate) use self::here::{Here, failure as operation_failure};
 pub(crate) use self::there::{There, failure as client_failure};
 use crate::caller::Caller;
 use crate::exit::ExitCode;

@@ -6,7 +6,7 @@ use cofferdam_api::{
     Client, ClientError, ErrorCode, EventResponse, EventsQuery, MOST_RUNS, RunQuery, RunResponse,
     SendMessageRequest,
 };
-use cofferdam_core::{Event, EventType, MessageKind, RunId, RunState, with_causes};
+use cofferdam_core::{Event, EventType, MessageKind, OwnerName, RunId, RunState, with_causes};
 use cofferdam_store::{Letter, MessageId, RunRecord};
 use tempfile::TempPath;
 
@@ -81,6 +81,7 @@ impl There {
 /// A run as this machine's record would have it.
 pub(crate) fn record_of(run: RunResponse) -> RunRecord {
     RunRecord {
+        owner: run.owner.parse().unwrap_or_else(|_| OwnerName::system()),
         request: run.request,
         state: run.state,
         attempts: run.attempts,

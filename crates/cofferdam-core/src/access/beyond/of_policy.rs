@@ -1,11 +1,11 @@
 //! A policy, beside what the settings themselves would give.
 
 use crate::access::{Actor, Beyond};
-use crate::run_input::{MODEL_KEYS, allow_rules};
 use crate::egress::{AllowRule, PRESETS};
 use crate::mask::Mask;
 use crate::policy::{ContainerPolicy, Limits, LimitsRule, Mode, Network, Policy};
 use crate::quantity::show_bytes;
+use crate::run_input::{MODEL_KEYS, allow_rules};
 use crate::settings::{EgressSettings, PolicySettings, SandboxSettings, Settings};
 
 /// What is the same under every policy of the settings.

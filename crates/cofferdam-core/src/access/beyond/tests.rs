@@ -44,6 +44,7 @@ fn given(settings: &Settings, policy: Option<&str>, mode: Mode, network: Network
         max_execution_time_ms: Some(settings.service.max_execution_time_ms.count().into()),
         placing: Placing::Queued { place: &PlaceId::new(0, 0) },
         workspace: Workspace::FromInput,
+        may_name_path: &|_, _| false,
         surroundings: &Machine::new(),
     };
     validate(&input, &context).unwrap().request.policy

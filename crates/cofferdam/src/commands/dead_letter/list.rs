@@ -36,7 +36,7 @@ fn table(letters: &[KeptLetter]) -> String {
         "{:<30}  {:<24}  {:<10}  {:>5}  {:<9}  MESSAGE\n",
         "RUN", "FAILED", "CLASS", "TRIES", "REPLAY"
     );
-    for KeptLetter { run, letter, replay } in letters {
+    for KeptLetter { run, letter, replay, owner: _ } in letters {
         let message = sanitize::short_line(&letter.error_message, MESSAGE_WIDTH);
         text.push_str(&format!(
             "{:<30}  {:<24}  {:<10}  {:>5}  {:<9}  {message}\n",
@@ -67,7 +67,7 @@ pub(super) fn to_json(kept: &KeptLetter) -> Value {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use cofferdam_core::{DeadLetter, ErrorClass, RunState};
+    use cofferdam_core::{DeadLetter, ErrorClass, OwnerName, RunState};
     use cofferdam_store::Replay;
 
     use super::*;
@@ -75,6 +75,7 @@ pub(super) mod tests {
     pub(in crate::commands::dead_letter) fn kept() -> KeptLetter {
         KeptLetter {
             run: RunId::new(0, 7),
+            owner: OwnerName::local(),
             letter: DeadLetter {
                 failed_at: cofferdam_core::iso_time(1_709_210_096_007),
                 error_class: ErrorClass::Overloaded,
@@ -83,7 +84,11 @@ pub(super) mod tests {
                 max_attempts: 3,
                 payload: json!({ "agent": { "provider": "codex", "prompt": "fix \x1b[2J it" } }),
             },
-            replay: Some(Replay { run: RunId::new(0, 8), state: RunState::Succeeded }),
+            replay: Some(Replay {
+                run: RunId::new(0, 8),
+                owner: OwnerName::local(),
+                state: RunState::Succeeded,
+            }),
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn run(kept: &KeptLetter, json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Succeeded)
 }
 
-fn text(KeptLetter { run, letter, replay }: &KeptLetter) -> String {
+fn text(KeptLetter { run, letter, replay, owner: _ }: &KeptLetter) -> String {
     let mut lines = vec![
         format!("run       {run}"),
         format!("failed    {}", sanitize::line(&letter.failed_at)),

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 
 use clap::Parser;
 use cofferdam_core::{
-    Context, Effective, InputError, InputSyntax, LimitsRule, LocalUrls, Mode, Origin, PathUse, PlaceId,
-    Placing, PromptSetup, Provider, RunId, RunRequest, Surroundings, ValueError, Variable, Workspace,
-    read_layer, validate,
+    Context, Effective, InputError, InputSyntax, LimitsRule, LocalUrls, Mode, Origin, PlaceId, Placing,
+    PromptSetup, Provider, RunId, RunRequest, Surroundings, ValueError, Variable, Workspace, read_layer,
+    validate,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -173,10 +173,6 @@ fn place() -> &'static Place {
 }
 
 impl Surroundings for Place {
-    fn may_name_path(&self, _path: &Path, _path_use: PathUse) -> bool {
-        true
-    }
-
     fn canonical(&self, path: &Path) -> Option<PathBuf> {
         path.canonicalize().ok()
     }
@@ -213,6 +209,7 @@ fn checked(input: &RunInput, syntax: InputSyntax, is_queued: bool) -> Result<Run
         max_execution_time_ms: None,
         placing: if is_queued { Placing::Queued { place: &state_folder } } else { Placing::Attached },
         workspace: Workspace::FromInput,
+        may_name_path: &|_, _| true,
         surroundings: place(),
     };
     validate(input, &context).map(|validated| validated.request)

@@ -122,6 +122,8 @@ fn context<'a>(
         max_execution_time_ms: None,
         placing: Placing::Attached,
         workspace,
+        // Whoever sits at this machine may name what they can see, and the kernel says what that is.
+        may_name_path: &|_, _| true,
         surroundings,
     }
 }
@@ -133,7 +135,7 @@ pub(super) fn check_repository(input: &RunInput, caller: &Caller) -> Result<(), 
     let surroundings = CommandSurroundings::new(agents);
     let (repo, reference) = (input.repo.as_deref(), input.reference.as_deref());
     let (local_urls, syntax) = (LocalUrls::Allow, InputSyntax::Flags);
-    cofferdam_core::find_source(repo, reference, local_urls, syntax, &surroundings)?;
+    cofferdam_core::find_source(repo, reference, local_urls, syntax, &|_, _| true, &surroundings)?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Mode, PathUse, PromptSetup, Provider, Surroundings, ValueError, Variable};
+use cofferdam_core::{Mode, PromptSetup, Provider, Surroundings, ValueError, Variable};
 
 use super::agent::Agents;
 use super::env;
@@ -28,11 +28,6 @@ impl<'a> CommandSurroundings<'a> {
 }
 
 impl Surroundings for CommandSurroundings<'_> {
-    /// Whoever sits at this machine may name what they can see, and the kernel says what that is.
-    fn may_name_path(&self, _path: &Path, _path_use: PathUse) -> bool {
-        true
-    }
-
     fn canonical(&self, path: &Path) -> Option<PathBuf> {
         path.canonicalize().ok()
     }

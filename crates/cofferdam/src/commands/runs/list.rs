@@ -78,6 +78,7 @@ mod tests {
             publish: None,
         };
         let run = RunRecord {
+            owner: cofferdam_core::OwnerName::local(),
             request,
             state: RunState::TimedOut,
             created_at_ms: 1_000,

@@ -123,6 +123,7 @@ mod tests {
     fn a_run_without_a_seal_is_not_called_sealed() {
         let outcome = Outcome::failed(FailureClass::Seal, "seccomp: expected mode 2, measured mode 0");
         let run = RunRecord {
+            owner: cofferdam_core::OwnerName::local(),
             request: RunRequest {
                 id: RunId::new(0, 7),
                 source: Source::Empty,

@@ -7,11 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_core::{Effective, NodeId, Scopes};
+use cofferdam_core::{Actor, Effective, NodeId, OwnRole, Scopes};
+use cofferdam_operations::{NewKeyInput, Operations};
 use cofferdam_runner::Home;
-use cofferdam_server::{
-    Bounds, FIRST_KEY_NAME, KeyRule, Options, Service, SharedArtifacts, StartError, make_key,
-};
+use cofferdam_server::{Bounds, KeyRule, Options, Service, SharedArtifacts, StartError};
 use cofferdam_store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -24,6 +23,9 @@ use crate::record_place::open_artifacts;
 
 /// Whoever asks is told that the record is away, and asks again; a run that is under way waits much longer.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The name of the key that the first start makes.
+const FIRST_KEY_NAME: &str = "first start";
 
 /// Lets callers of this machine in without a key.
 const INSECURE: &str = "COFFERDAM_ALLOW_INSECURE_SYSTEM_CONTROL";
@@ -102,7 +104,9 @@ async fn ensure_key(home: &Home, store: &Store) -> Result<bool, Failure> {
         return Ok(false);
     }
     let path = key_file(home.root());
-    let made = make_key(store, FIRST_KEY_NAME, Scopes::all(), "cofferdam serve")
+    let input = NewKeyInput { name: FIRST_KEY_NAME.to_owned(), scopes: Scopes::all(), owner: None };
+    let made = Operations::for_own_use(store.clone())
+        .create_key(&Actor::Role(OwnRole::FirstStart), &input)
         .await
         .map_err(|error| Failure::internal("the first key cannot be kept", &error))?;
     // Beside and renamed, so that nobody ever reads half a key. One whose writing was cut off opens nothing that

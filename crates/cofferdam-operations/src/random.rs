@@ -15,6 +15,7 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
 }
 
 /// Random bits for a new id.
-pub(crate) fn random_bits() -> u128 {
+#[must_use]
+pub fn random_bits() -> u128 {
     u128::from_ne_bytes(random())
 }

@@ -34,7 +34,8 @@ impl KeyText {
     }
 
     /// What is kept of it, in hexadecimal. It has 256 random bits, so that nothing slower than SHA-256 is needed.
-    pub(crate) fn sha256(&self) -> String {
+    #[must_use]
+    pub fn sha256(&self) -> String {
         Sha256::digest(self.0.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }

@@ -1,27 +1,25 @@
-//! What the core has to know of a caller over HTTP, and of the service's machine.
+//! Facts about the service's machine, for whoever validates a request.
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Mode, PathUse, PromptSetup, Provider, Surroundings, ValueError, Variable};
+use cofferdam_core::{Mode, PromptSetup, Provider, Surroundings, ValueError, Variable};
 
-use super::allowed;
-use crate::access::Caller;
 use crate::app::App;
 
-/// A caller over HTTP, and the service's machine.
-pub(super) struct ServiceSurroundings<'a> {
-    pub(super) app: &'a App,
-    pub(super) caller: &'a Caller,
+/// The service's machine.
+pub(crate) struct ServiceSurroundings {
+    state_folder: Option<PathBuf>,
+    home: Option<PathBuf>,
 }
 
-impl Surroundings for ServiceSurroundings<'_> {
-    fn may_name_path(&self, path: &Path, path_use: PathUse) -> bool {
-        match path_use {
-            PathUse::Repository => allowed::path(self.app, self.caller, path),
-            PathUse::Mount => self.caller.may_exceed(),
-        }
+impl ServiceSurroundings {
+    pub(crate) fn of(app: &App) -> Self {
+        let options = app.options();
+        Self { state_folder: options.state_folder.clone(), home: options.home.clone() }
     }
+}
 
+impl Surroundings for ServiceSurroundings {
     fn canonical(&self, path: &Path) -> Option<PathBuf> {
         path.canonicalize().ok()
     }
@@ -32,11 +30,11 @@ impl Surroundings for ServiceSurroundings<'_> {
     }
 
     fn state_folder(&self) -> Option<PathBuf> {
-        self.app.options().state_folder.clone()
+        self.state_folder.clone()
     }
 
     fn home(&self) -> Option<PathBuf> {
-        self.app.options().home.clone()
+        self.home.clone()
     }
 
     /// The environment is that of the node which takes the run.

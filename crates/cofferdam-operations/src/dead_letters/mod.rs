@@ -1,0 +1,4 @@
+//! Runs that failed for good.
+
+mod read;
+mod remove;

@@ -1,0 +1,58 @@
+//! Why an operation was not done. What a caller says about it, and with which status, is the caller's own.
+
+use cofferdam_core::{InputError, KeyId, ProjectName, Refusal, RunId, RunState};
+
+/// Why an operation was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The actor may not.
+    #[error("{}", .0.reason())]
+    Refused(Refusal),
+    /// The input is wrong.
+    #[error(transparent)]
+    Invalid(#[from] InputError),
+    /// There is no such run, or the actor may not see it.
+    #[error("there is no run {0}")]
+    RunNotFound(RunId),
+    /// The run has ended, and takes no more of this.
+    #[error("run {0} has ended")]
+    RunEnded(RunId),
+    /// The run has not ended.
+    #[error("run {run} has not ended; it is {state}")]
+    RunNotEnded {
+        /// Which.
+        run: RunId,
+        /// Where it stands.
+        state: RunState,
+    },
+    /// No attempt of the run has begun, so that nothing was measured.
+    #[error("no attempt of {0} has begun")]
+    SealNotFound(RunId),
+    /// The run is no dead letter.
+    #[error("{0} is no dead letter")]
+    DeadLetterNotFound(RunId),
+    /// There is no project of this id or name.
+    #[error("there is no project of this id or name")]
+    ProjectNotFound,
+    /// There is a project of this name.
+    #[error("there is a project `{0}`")]
+    ProjectExists(ProjectName),
+    /// There is no such key.
+    #[error("there is no key {0}")]
+    KeyNotFound(KeyId),
+    /// The record refused or failed.
+    #[error(transparent)]
+    Store(cofferdam_store::Error),
+}
+
+impl From<cofferdam_store::Error> for Error {
+    fn from(error: cofferdam_store::Error) -> Self {
+        use cofferdam_store::Error as Stored;
+        match error {
+            Stored::NotFound { run } => Self::RunNotFound(run),
+            Stored::RunEnded { run } => Self::RunEnded(run),
+            Stored::NotFinal { run, state } => Self::RunNotEnded { run, state },
+            error => Self::Store(error),
+        }
+    }
+}

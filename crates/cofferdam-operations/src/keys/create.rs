@@ -1,0 +1,66 @@
+//! Making keys.
+
+use cofferdam_core::{Action, Actor, InputError, KeyId, OwnerName, Scopes, Subject};
+use cofferdam_store::NewKey;
+use serde_json::json;
+
+use super::KeyText;
+use crate::Operations;
+use crate::authorise::mandate;
+use crate::clock::now_ms;
+use crate::error::Error;
+use crate::random::random_bits;
+
+/// What is said about a new key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewKeyInput {
+    /// What it is for.
+    pub name: String,
+    /// What it opens.
+    pub scopes: Scopes,
+    /// Whom it acts for; its own name unless given.
+    pub owner: Option<String>,
+}
+
+/// A key that was made, with its text, which nobody can show again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeKey {
+    /// Its id.
+    pub id: KeyId,
+    /// Whom it acts for.
+    pub owner: OwnerName,
+    /// The key.
+    pub key: KeyText,
+}
+
+impl Operations {
+    /// Makes a key and keeps its hash.
+    ///
+    /// # Errors
+    /// [`Error`]; then the key opens nothing.
+    pub async fn create_key(&self, actor: &Actor, input: &NewKeyInput) -> Result<MadeKey, Error> {
+        self.authorise(actor, Action::CreateKey, &input.name, Subject::Nothing).await?;
+        let name: OwnerName = input.name.trim().parse().map_err(|_| {
+            InputError::invalid(
+                "name",
+                "must be 1 to 100 bytes on one line",
+                "say what the key is for, such as `ci`",
+            )
+        })?;
+        let owner = match &input.owner {
+            Some(owner) => owner.parse().map_err(|error| InputError::of_value("owner", error))?,
+            None => name.clone(),
+        };
+        let made = MadeKey { id: KeyId::new(now_ms(), random_bits()), owner, key: KeyText::new() };
+        let key = NewKey {
+            id: made.id.clone(),
+            name: name.as_str().to_owned(),
+            sha256: made.key.sha256(),
+            scopes: input.scopes.clone(),
+            owner: made.owner.clone(),
+        };
+        let about = json!({ "name": key.name, "scopes": key.scopes, "owner": key.owner });
+        self.store.create_key(&mandate(actor, Action::CreateKey, made.id.as_str(), about), &key).await?;
+        Ok(made)
+    }
+}

@@ -1,0 +1,9 @@
+//! API keys: who may call the service.
+
+mod create;
+mod key_text;
+mod list;
+mod revoke;
+
+pub use create::{MadeKey, NewKeyInput};
+pub use key_text::{KeyText, NotAKey};

@@ -1,0 +1,66 @@
+//! What people and programs may do, one file for each thing: the only place that decides it.
+//!
+//! Main type: [`Operations`]. Each of its functions takes an [`Actor`](cofferdam_core::Actor) and a raw input, and does the
+//! same steps in the same order: authorise (by core's judge), validate, write the change and its audit entry in one
+//! transaction, wake. Commands, HTTP handlers and our own roles only translate to it.
+//!
+//! This crate knows core and the store. It does not know HTTP, flags, sandboxes or processes; facts about paths and files come
+//! through a trait that the caller implements.
+
+mod audit;
+mod authorise;
+mod clock;
+mod dead_letters;
+mod error;
+mod keys;
+mod nodes;
+mod projects;
+mod random;
+mod runs;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cofferdam_core::Effective;
+use cofferdam_store::Store;
+
+pub use audit::AuditPage;
+pub use error::Error;
+pub use keys::{KeyText, MadeKey, NewKeyInput, NotAKey};
+pub use projects::ProjectInput;
+pub use random::random_bits;
+pub use runs::{
+    Accepted, Cancelled, EventPage, Judged, MOST_MESSAGE_CHARACTERS, NewRun, RunListInput, RunPage,
+    SentMessage, Way,
+};
+
+/// Everything that somebody can do to one record. Cloning shares it.
+#[derive(Clone)]
+pub struct Operations {
+    store: Store,
+    settings: Arc<Effective>,
+    is_below_linked_root: RootLookup,
+}
+
+/// Whether a root of `service.allowed_roots` that is itself a link leads above a path, whose own links were followed.
+pub type RootLookup = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
+impl Operations {
+    /// Operations on a record, judged by these settings.
+    #[must_use]
+    pub fn new(store: Store, settings: Arc<Effective>, is_below_linked_root: RootLookup) -> Self {
+        Self { store, settings, is_below_linked_root }
+    }
+
+    /// Operations for our own roles and for whoever sits at this machine, whom no setting of the service binds.
+    #[must_use]
+    pub fn for_own_use(store: Store) -> Self {
+        Self::new(store, Arc::default(), Arc::new(|_| false))
+    }
+
+    /// The settings that requests are judged by.
+    #[must_use]
+    pub fn settings(&self) -> &Effective {
+        &self.settings
+    }
+}

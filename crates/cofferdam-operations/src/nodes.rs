@@ -1,0 +1,34 @@
+//! Reading what executes runs.
+
+use cofferdam_core::{Action, Actor, Subject};
+use cofferdam_store::NodeRecord;
+
+use crate::Operations;
+use crate::error::Error;
+
+impl Operations {
+    /// The nodes that execute runs, as they last told of themselves.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn list_nodes(&self, actor: &Actor) -> Result<Vec<NodeRecord>, Error> {
+        self.authorise(actor, Action::ListNodes, "", Subject::Nothing).await?;
+        Ok(self.store.nodes().await?)
+    }
+
+    /// Whether an actor may list the agents that can be named.
+    ///
+    /// # Errors
+    /// [`Error::Refused`].
+    pub async fn may_list_agents(&self, actor: &Actor) -> Result<(), Error> {
+        self.authorise(actor, Action::ListAgents, "", Subject::Nothing).await
+    }
+
+    /// Whether an actor may read numbers for monitoring.
+    ///
+    /// # Errors
+    /// [`Error::Refused`].
+    pub async fn may_read_metrics(&self, actor: &Actor) -> Result<(), Error> {
+        self.authorise(actor, Action::ReadMetrics, "", Subject::Nothing).await
+    }
+}

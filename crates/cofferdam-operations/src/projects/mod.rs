@@ -1,0 +1,7 @@
+//! Projects: repositories that people register.
+
+mod create;
+mod read;
+mod remove;
+
+pub use create::ProjectInput;

@@ -1,0 +1,16 @@
+//! Runs: making them, acting on them, and reading what is on record.
+
+mod allow_host;
+mod cancel;
+mod create;
+mod list;
+mod read;
+mod remove;
+mod retry;
+mod send_message;
+
+pub use cancel::Cancelled;
+pub use create::{Accepted, Judged, NewRun, Way};
+pub use list::{RunListInput, RunPage};
+pub use read::EventPage;
+pub use send_message::{MOST_MESSAGE_CHARACTERS, SentMessage};

@@ -1,0 +1,299 @@
+//! Every operation, for every kind of actor, on a run of its own, on another owner's, and on one of its own that has more than
+//! the actor may ask for: over HTTP, and by the operation itself.
+
+use cofferdam_core::{
+    Action, Actor, DeadLetter, ErrorClass, FailureClass, Mode, Network, Outcome, OwnerName, RunId,
+    RunRequest, Scope, Scopes,
+};
+use cofferdam_mandate::issue;
+use cofferdam_operations::{Error, NewKeyInput, Operations, ProjectInput, RunListInput};
+use cofferdam_server::KeyRule;
+use cofferdam_store::Left;
+use serde_json::json;
+
+use crate::fixture::{Elsewhere, Place, Setup, answer, http, new_run, plain_request};
+
+/// Who asks, in the order of the columns below.
+const ACTORS: [&str; 6] = ["read", "run", "read,run", "system", "loopback", "local"];
+
+/// What becomes of each action: for each actor, on a run of its own, on another owner's, and on one of its own with more than
+/// the operator's lists give. `+` is done, `-` is refused, `0` is as if it were not there, `.` has no such subject.
+const TABLE: &[(Action, [&str; 6])] = &[
+    (Action::CreateRun, ["-.-", "+.-", "+.-", "+.+", "+.-", "+.+"]),
+    (Action::RetryRun, ["---", "+0-", "+--", "+++", "+--", "+++"]),
+    (Action::CancelRun, ["---", "+0-", "+--", "+++", "+--", "+++"]),
+    (Action::SendMessage, ["---", "+0-", "+--", "+++", "+--", "+++"]),
+    (Action::AllowHost, ["---", "---", "---", "+++", "---", "+++"]),
+    (Action::RemoveRun, ["---", "+0-", "+--", "+++", "+--", "+++"]),
+    (Action::ListRuns, ["+++", "+0+", "+++", "+++", "+++", "+++"]),
+    (Action::ReadRun, ["+++", "+0+", "+++", "+++", "+++", "+++"]),
+    (Action::ReadDeadLetters, ["+++", "+0+", "+++", "+++", "+++", "+++"]),
+    (Action::RemoveDeadLetter, ["---", "+0-", "+--", "+++", "+--", "+++"]),
+    (Action::CreateProject, ["-..", "+..", "+..", "+..", "+..", "+.."]),
+    (Action::ReadProjects, ["+..", "+..", "+..", "+..", "+..", "+.."]),
+    (Action::RemoveProject, ["-..", "+..", "+..", "+..", "+..", "+.."]),
+    (Action::CreateKey, ["-..", "-..", "-..", "+..", "-..", "+.."]),
+    (Action::ListKeys, ["-..", "-..", "-..", "+..", "-..", "+.."]),
+    (Action::RevokeKey, ["-..", "-..", "-..", "+..", "-..", "+.."]),
+    (Action::ListAgents, ["+..", "+..", "+..", "+..", "+..", "+.."]),
+    (Action::ListNodes, ["+..", "-..", "+..", "+..", "+..", "+.."]),
+    (Action::ReadMetrics, ["+..", "-..", "+..", "+..", "+..", "+.."]),
+    (Action::ReadAudit, ["-..", "-..", "-..", "+..", "+..", "+.."]),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Own,
+    Foreign,
+    Privileged,
+}
+
+const SUBJECTS: [Whose; 3] = [Whose::Own, Whose::Foreign, Whose::Privileged];
+
+/// An actor, and the key that it shows over HTTP, if it has one.
+struct Cast {
+    actor: Actor,
+    key: Option<String>,
+}
+
+struct Stage {
+    place: Place,
+    cast: Vec<Cast>,
+    number: u128,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let place = Place::with(Setup { keys: KeyRule::NotOnLoopback, ..Setup::default() }).await;
+        let mut cast = Vec::new();
+        for name in ACTORS {
+            cast.push(match name {
+                "loopback" => Cast { actor: Actor::Loopback, key: None },
+                "local" => Cast { actor: Actor::LocalUser, key: None },
+                scopes => {
+                    let scopes: Scopes = scopes.parse().unwrap();
+                    let made =
+                        place.key(scopes.to_string().as_str(), &scopes.iter().collect::<Vec<_>>()).await;
+                    let actor = Actor::Key { id: made.id, owner: made.owner, scopes };
+                    Cast { actor, key: Some(made.key.reveal().to_owned()) }
+                }
+            });
+        }
+        Self { place, cast, number: 0 }
+    }
+
+    /// A run of this kind, in the state that the action is for.
+    async fn run(&mut self, action: Action, actor: &Actor, whose: Whose) -> RunId {
+        self.number += 1;
+        let id = RunId::new(1_000, self.number);
+        let mut request = plain_request(&id);
+        if whose == Whose::Privileged {
+            (request.policy.mode, request.policy.network) = (Mode::Host, Network::Open);
+        }
+        let owner = match whose {
+            Whose::Own | Whose::Privileged => actor.owner(),
+            Whose::Foreign => "somebody".parse().unwrap(),
+        };
+        self.enqueue(&request, owner).await;
+        let is_letter = matches!(action, Action::ReadDeadLetters | Action::RemoveDeadLetter);
+        if is_letter || matches!(action, Action::RetryRun | Action::RemoveRun) {
+            let claimed = self.place.claim(&id).await;
+            let outcome = Outcome::failed(FailureClass::AgentMissing, "no agent");
+            let letter = is_letter.then(letter);
+            let left = Left { letter, ..Left::default() };
+            self.place.store.finish(&claimed.lease, &outcome, &left, 9).await.unwrap();
+        }
+        id
+    }
+
+    async fn enqueue(&self, request: &RunRequest, owner: OwnerName) {
+        let maker = Actor::Key { id: cofferdam_core::KeyId::new(1, 1), owner, scopes: Scopes::all() };
+        let mandate = issue(&maker, Action::CreateRun, request.id.as_str(), json!({}), 1_000);
+        self.place.store.enqueue(&mandate, request, None).await.unwrap();
+    }
+
+    /// What comes of it by the operation itself.
+    async fn by_operation(&self, action: Action, actor: &Actor, run: &RunId, whose: Whose) -> char {
+        let operations = self.place.operations();
+        let command = Some(vec!["true".to_owned()]);
+        let mut input = cofferdam_core::RunInput { command, ..cofferdam_core::RunInput::default() };
+        if whose == Whose::Privileged {
+            input.options.mode = Some("host".to_owned());
+        }
+        let done = match action {
+            Action::CreateRun => {
+                let new = new_run(&input, &Elsewhere);
+                operations.create_run(actor, &new, None).await.map(|_| true)
+            }
+            Action::RetryRun => operations.retry_run(actor, run).await.map(|_| true),
+            Action::CancelRun => operations.cancel_run(actor, run).await.map(|_| true),
+            Action::SendMessage => {
+                let kind = cofferdam_core::MessageKind::Steer;
+                operations.send_message(actor, run, kind, "hello").await.map(|_| true)
+            }
+            Action::AllowHost => {
+                let rule = "crates.io:443".parse().unwrap();
+                operations.allow_host(actor, run, &rule).await.map(|_| true)
+            }
+            Action::RemoveRun => operations.remove_run(actor, run).await.map(|_| true),
+            Action::ListRuns => {
+                let input = RunListInput { limit: Some(500), ..RunListInput::default() };
+                let page = operations.list_runs(actor, &input).await;
+                page.map(|page| page.runs.iter().any(|record| record.request.id == *run))
+            }
+            Action::ReadRun => operations.read_run(actor, run).await.map(|_| true),
+            Action::ReadDeadLetters => {
+                let listed = operations.list_dead_letters(actor).await;
+                match operations.read_dead_letter(actor, run).await {
+                    Ok(_) => listed.map(|letters| letters.iter().any(|kept| kept.run == *run)),
+                    Err(error) => Err(error),
+                }
+            }
+            Action::RemoveDeadLetter => operations.remove_dead_letter(actor, run).await.map(|_| true),
+            Action::CreateProject => {
+                let input = ProjectInput {
+                    name: format!("p{}", self.number),
+                    repo: "acme/app".to_owned(),
+                    reference: None,
+                    max_concurrency: None,
+                };
+                operations.create_project(actor, &input, &Elsewhere).await.map(|_| true)
+            }
+            Action::ReadProjects => operations.list_projects(actor).await.map(|_| true),
+            Action::RemoveProject => {
+                self.project(&operations).await;
+                operations.remove_project(actor, &self.project_name()).await.map(|()| true)
+            }
+            Action::CreateKey => {
+                let scopes = [Scope::Read].into_iter().collect();
+                let input = NewKeyInput { name: "k".to_owned(), scopes, owner: None };
+                operations.create_key(actor, &input).await.map(|_| true)
+            }
+            Action::ListKeys => operations.list_keys(actor).await.map(|_| true),
+            Action::RevokeKey => {
+                let made = self.place.key("gone", &[Scope::Read]).await;
+                operations.revoke_key(actor, &made.id).await.map(|()| true)
+            }
+            Action::ListAgents => operations.may_list_agents(actor).await.map(|()| true),
+            Action::ListNodes => operations.list_nodes(actor).await.map(|_| true),
+            Action::ReadMetrics => operations.may_read_metrics(actor).await.map(|()| true),
+            Action::ReadAudit => operations.read_audit(actor, None, None).await.map(|_| true),
+        };
+        match done {
+            Ok(true) => '+',
+            Ok(false) | Err(Error::RunNotFound(_) | Error::DeadLetterNotFound(_)) => '0',
+            Err(Error::Refused(_)) => '-',
+            Err(error) => panic!("{action} by {actor:?} on {whose:?}: {error}"),
+        }
+    }
+
+    /// What comes of it over HTTP; `None` for what has no route.
+    async fn over_http(&self, action: Action, cast: &Cast, run: &RunId, whose: Whose) -> Option<char> {
+        let of_run = |rest: &str| format!("/api/v1/runs/{run}{rest}");
+        let nothing = json!({});
+        let options = if whose == Whose::Privileged { json!({ "mode": "host" }) } else { json!({}) };
+        let (method, path, body) = match action {
+            Action::CreateRun => {
+                ("POST", "/api/v1/runs".to_owned(), json!({ "command": ["true"], "options": options }))
+            }
+            Action::RetryRun => ("POST", of_run("/retry"), nothing),
+            Action::CancelRun => ("POST", of_run("/cancel"), nothing),
+            Action::SendMessage => {
+                ("POST", of_run("/messages"), json!({ "kind": "steer", "content": "hello" }))
+            }
+            Action::ListRuns => ("GET", "/api/v1/runs?limit=500".to_owned(), nothing),
+            Action::ReadRun => ("GET", of_run(""), nothing),
+            Action::ReadDeadLetters => ("GET", format!("/api/v1/dead-letters/{run}"), nothing),
+            Action::RemoveDeadLetter => ("DELETE", format!("/api/v1/dead-letters/{run}"), nothing),
+            Action::CreateProject => {
+                let body = json!({ "name": format!("h{}", self.number), "repo": "acme/app" });
+                ("POST", "/api/v1/projects".to_owned(), body)
+            }
+            Action::ReadProjects => ("GET", "/api/v1/projects".to_owned(), nothing),
+            Action::RemoveProject => {
+                self.project(&self.place.operations()).await;
+                ("DELETE", format!("/api/v1/projects/{}", self.project_name()), nothing)
+            }
+            Action::ListAgents => ("GET", "/api/v1/agents".to_owned(), nothing),
+            Action::ListNodes => ("GET", "/api/v1/nodes".to_owned(), nothing),
+            Action::ReadMetrics => ("GET", "/metrics".to_owned(), nothing),
+            Action::ReadAudit => ("GET", "/api/v1/audit".to_owned(), nothing),
+            Action::AllowHost
+            | Action::RemoveRun
+            | Action::CreateKey
+            | Action::ListKeys
+            | Action::RevokeKey => return None,
+        };
+        let mut request = http().request(method.parse().unwrap(), self.place.url(&path));
+        if let Some(key) = &cast.key {
+            request = request.header("x-api-key", key);
+        }
+        if method == "POST" {
+            request = request.json(&body);
+        }
+        let answered = answer(request).await;
+        let is_listed = || answered.body["runs"].to_string().contains(run.as_str());
+        Some(match answered.status {
+            200..300 if action == Action::ListRuns && !is_listed() => '0',
+            200..300 => '+',
+            403 => '-',
+            404 => '0',
+            status => panic!("{action} by {:?} on {whose:?}: {status} {}", cast.actor, answered.body),
+        })
+    }
+
+    fn project_name(&self) -> String {
+        format!("r{}", self.number)
+    }
+
+    async fn project(&self, operations: &Operations) {
+        let input = ProjectInput {
+            name: self.project_name(),
+            repo: "acme/app".to_owned(),
+            reference: None,
+            max_concurrency: None,
+        };
+        let made = operations.create_project(&Actor::LocalUser, &input, &Elsewhere).await;
+        assert!(matches!(made, Ok(_) | Err(Error::ProjectExists(_))), "{made:?}");
+    }
+}
+
+fn letter() -> DeadLetter {
+    DeadLetter {
+        failed_at: cofferdam_core::iso_time(0),
+        error_class: ErrorClass::Config,
+        error_message: "no agent".to_owned(),
+        attempt: 1,
+        max_attempts: 1,
+        payload: json!({}),
+    }
+}
+
+#[tokio::test]
+async fn every_operation_is_judged_alike_over_http_and_by_itself() {
+    let listed: Vec<Action> = TABLE.iter().map(|(action, _)| *action).collect();
+    assert_eq!(listed, Action::ALL, "an action without a row");
+    let mut stage = Stage::new().await;
+    for (action, row) in TABLE {
+        for (index, expected) in row.iter().enumerate() {
+            let actor = stage.cast[index].actor.clone();
+            for (whose, expected) in SUBJECTS.into_iter().zip(expected.chars()) {
+                if expected == '.' {
+                    continue;
+                }
+                let told = format!("{action} by {} on {whose:?}", ACTORS[index]);
+                let run = stage.run(*action, &actor, whose).await;
+                let found = stage.by_operation(*action, &actor, &run, whose).await;
+                assert_eq!(found, expected, "{told}, by the operation");
+                // Nobody who is at the command line comes over HTTP without being somebody else there.
+                if ACTORS[index] == "local" {
+                    continue;
+                }
+                let run = stage.run(*action, &actor, whose).await;
+                if let Some(found) = stage.over_http(*action, &stage.cast[index], &run, whose).await {
+                    assert_eq!(found, expected, "{told}, over HTTP");
+                }
+            }
+        }
+    }
+}
