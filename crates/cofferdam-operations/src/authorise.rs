@@ -14,6 +14,9 @@ use crate::Operations;
 use crate::clock::now_ms;
 use crate::error::Error;
 
+/// What an entry of the audit has of a text that a caller wrote.
+const LONGEST_IN_AUDIT: usize = 300;
+
 impl Operations {
     /// Judges whether an actor may do something. A change that is refused is counted in the audit; `about` is what it was to
     /// change, such as a run's id.
@@ -57,7 +60,12 @@ impl Operations {
     ) -> Result<RunRecord, Error> {
         self.authorise_at_all(actor, action, id.as_str()).await?;
         let record = self.store.run(id).await?;
-        let beyond = self.beyond(actor, &record.request, ChosenPolicy::Unknown).await?;
+        let mut request = record.request.clone();
+        if action == Action::SendMessage && !actor.is_unbounded() {
+            // Whoever speaks to an agent has what the agent reaches, and the operator may have added to that.
+            request.policy.egress.allow.extend(self.store.allowances(id).await?);
+        }
+        let beyond = self.beyond(actor, &request, ChosenPolicy::Unknown).await?;
         let subject = Subject::Run { owner: &record.owner, beyond: &beyond };
         self.authorise(actor, action, id.as_str(), subject).await.map_err(|error| hidden(id, error))?;
         Ok(record)
@@ -138,8 +146,10 @@ impl Operations {
     ) -> Result<(), Error> {
         let Err(refusal) = judged else { return Ok(()) };
         if action.is_change() {
-            let reason = json!({ "reason": refusal.reason() });
-            self.store.record_refusal(&issue(actor, action, about, reason, now_ms())).await?;
+            // The caller may have written either, and as much as a request holds.
+            let cut = |text: &str| text.chars().take(LONGEST_IN_AUDIT).collect::<String>();
+            let reason = json!({ "reason": cut(&refusal.reason()) });
+            self.store.record_refusal(&issue(actor, action, &cut(about), reason, now_ms())).await?;
         }
         Err(Error::Refused(refusal))
     }

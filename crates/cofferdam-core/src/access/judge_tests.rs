@@ -152,12 +152,12 @@ const ON_RUNS: [(&str, [&str; 8]); 9] = [
 
 /// The verdicts on a request that is within the lists, and on one that is not; one letter an actor.
 const ON_REQUESTS: [(&str, &str, &str); 2] =
-    [("run.create", "ssyyyyyy", "ssbbybyy"), ("project.create", "ssyyyyyy", "ssbbybyy")];
+    [("run.create", "ssyyyyyy", "ssbbybyy"), ("project.create", "ssssykyy", "ssssykyy")];
 
 /// The verdicts on what is nobody's or the operator's; one letter an actor.
 const ON_OTHERS: [(&str, &str); 9] = [
     ("project.read", "syyyyyyy"),
-    ("project.remove", "ssyyyyyy"),
+    ("project.remove", "ssssykyy"),
     ("key.create", "ssssykyy"),
     ("key.list", "ssssykyy"),
     ("key.revoke", "ssssykyy"),

@@ -172,14 +172,14 @@ pub struct RunOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<SizeText>)]
     pub disk: Option<String>,
-    /// Names of the node's variables that are passed on. Needs the scope `system`.
+    /// Names of the node's variables that are passed on. Beyond `env_allowlist` it needs the scope `system`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<VariableText>)]
     pub env: Vec<String>,
     /// Paths of the node that are visible inside. Needs the scope `system`.
     #[serde(deserialize_with = "objects", skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<MountInput>,
-    /// Files that are shown although they look like secrets. Needs the scope `system` for a path.
+    /// Files that are shown although they look like secrets. Beyond what the settings show it needs the scope `system`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<FilePatternText>)]
     pub unmask: Vec<String>,

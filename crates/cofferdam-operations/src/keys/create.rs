@@ -1,6 +1,6 @@
 //! Making keys.
 
-use cofferdam_core::{Action, Actor, InputError, KeyId, OwnerName, Scopes, Subject};
+use cofferdam_core::{Action, Actor, InputError, KeyId, OwnerName, Scope, Scopes, Subject};
 use cofferdam_store::NewKey;
 use serde_json::json;
 
@@ -51,6 +51,13 @@ impl Operations {
             Some(owner) => owner.parse().map_err(|error| InputError::of_value("owner", error))?,
             None => name.clone(),
         };
+        // Each is somebody of our own, whose runs a weak key would touch.
+        let own = [OwnerName::system(), OwnerName::local(), OwnerName::loopback()];
+        if own.contains(&owner) && !input.scopes.allow(Scope::System) {
+            let problem = format!("`{owner}` is an owner of the service itself");
+            let hint = "name another owner, or give the key the scope `system`";
+            return Err(InputError::invalid("owner", problem, hint).into());
+        }
         let made = MadeKey { id: KeyId::new(now_ms(), random_bits()), owner, key: KeyText::new() };
         let key = NewKey {
             id: made.id.clone(),

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use cofferdam_core::{
-    Action, Actor, ChosenPolicy, Context, Conversation, InputError, InputErrorKind, InputSyntax, LimitsRule,
-    LocalUrls, NodeId, PathUse, PlaceId, Placing, Project, RunId, RunInput, RunRequest, Subject,
-    Surroundings, Validated, Workspace, WorkspaceKind, validate,
+    Action, Actor, ChosenPolicy, Context, InputError, InputErrorKind, InputSyntax, LimitsRule, LocalUrls,
+    NodeId, PathUse, PlaceId, Placing, Project, RunId, RunInput, RunRequest, Subject, Surroundings,
+    Validated, Workspace, validate,
 };
 use serde_json::json;
 
@@ -69,14 +69,6 @@ pub struct Accepted {
 }
 
 impl Judged {
-    /// The same as a message to an agent: in its own folder, in its conversation.
-    #[must_use]
-    pub fn in_conversation(mut self, conversation: Conversation) -> Self {
-        self.request.workspace = WorkspaceKind::Direct;
-        self.request.conversation = Some(conversation);
-        self
-    }
-
     pub(super) fn again(actor: &Actor, request: RunRequest, of: RunId) -> Self {
         Self { actor: actor.clone(), action: Action::RetryRun, request, again: Some(of) }
     }
@@ -189,6 +181,9 @@ impl Operations {
         let subject = Subject::Request { beyond: &beyond };
         self.authorise(actor, Action::CreateRun, request.id.as_str(), subject).await?;
         let again = request.replay_of.clone();
+        if let Some(of) = &again {
+            self.touchable_run(actor, Action::RetryRun, of).await?;
+        }
         let action = if again.is_some() { Action::RetryRun } else { Action::CreateRun };
         Ok(Judged { actor: actor.clone(), action, request, again })
     }

@@ -41,7 +41,7 @@ pub(crate) async fn create_run(
     Ok(accepted(&app, &actor, &run).await?.into_response())
 }
 
-/// Only judges a task: nothing is written down.
+/// Only judges a task: no run is made.
 pub(crate) async fn dry_run(
     app: &App,
     actor: &Actor,

@@ -219,8 +219,8 @@ async fn every_change_is_written_down_with_who_made_it() {
         )
         .await;
     place.post(&format!("/api/v1/runs/{run}/cancel"), &place.run, &json!({})).await;
-    place.post("/api/v1/projects", &place.run, &json!({ "name": "p", "repo": "acme/app" })).await;
-    place.delete("/api/v1/projects/p", &place.run).await;
+    place.post("/api/v1/projects", &place.system, &json!({ "name": "p", "repo": "acme/app" })).await;
+    place.delete("/api/v1/projects/p", &place.system).await;
     let audit = place.get("/api/v1/audit?limit=5", &place.system).await.body;
     let changes = audit["changes"].as_array().unwrap();
     let actions: Vec<&str> = changes.iter().map(|change| change["action"].as_str().unwrap()).collect();

@@ -221,3 +221,75 @@ async fn the_audit_says_the_same_of_a_change_whichever_way_it_came() {
     assert_eq!((count, refused[0]["action"].as_str()), (5, Some("run.create")));
     assert!(refused[0]["data"]["reason"].as_str().unwrap().contains("host"), "{}", refused[0]);
 }
+
+/// A policy is for the mode that it names: its variables and hosts are not for whoever chooses another mode.
+#[tokio::test]
+async fn a_policy_for_a_closed_mode_gives_nothing_in_an_open_one() {
+    let settings = json!({
+        "sandbox": { "policies": {
+            "ops": { "mode": "host", "env_allowlist": ["DEPLOY_TOKEN"] },
+            "fine": { "mode": "native", "env_allowlist": ["LANG"] },
+        } },
+        "agents": { "deployer": { "provider": "codex", "policy": "ops" } },
+    });
+    let place = Place::with(Setup { settings: settings.to_string(), ..Setup::default() }).await;
+    let sealed = json!({ "mode": "native", "network": "sealed" });
+    let with = |name: &str, value: &str| {
+        let mut options = sealed.clone();
+        options[name] = json!(value);
+        json!({ "task": "print it", "options": options })
+    };
+    for body in [with("policy", "ops"), with("agent", "deployer")] {
+        let refused = place.post("/api/v1/runs", &place.run, &body).await;
+        assert_eq!(refused.refusal(), (403, "NOT_ALLOWED"), "{body} {}", refused.body);
+        assert_eq!(refused.body["details"]["field"], "options.policy");
+        let run = id_of(&place.post("/api/v1/runs", &place.system, &body).await);
+        ended(&place, &run).await;
+        let same_owner = place.key("operator", &[Scope::Run]).await;
+        let retry = format!("/api/v1/runs/{run}/retry");
+        let refused = place.post(&retry, same_owner.key.reveal(), &json!({})).await;
+        assert_eq!(refused.refusal(), (403, "NOT_ALLOWED"), "{body} {}", refused.body);
+    }
+    let fine = with("policy", "fine");
+    assert_eq!(place.post("/api/v1/runs", &place.run, &fine).await.status, 202);
+}
+
+#[tokio::test]
+async fn a_weak_key_acts_for_nobody_of_the_services_own() {
+    let place = Place::start().await;
+    for name in ["system", "local", "loopback"] {
+        let mut input = cofferdam_operations::NewKeyInput {
+            name: name.to_owned(),
+            scopes: "read,run".parse().unwrap(),
+            owner: None,
+        };
+        let refused = place.operations().create_key(&Actor::LocalUser, &input).await.unwrap_err();
+        assert!(refused.to_string().contains("owner"), "{refused}");
+        input.scopes = "system".parse().unwrap();
+        place.operations().create_key(&Actor::LocalUser, &input).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_the_operator_adds_to_a_run_is_not_its_owners_to_use_by_steering() {
+    let place = Place::start().await;
+    let body = json!({ "command": ["true"], "options": { "network": "sealed" } });
+    let run = id_of(&place.post("/api/v1/runs", &place.run, &body).await);
+    let steer = json!({ "kind": "steer", "content": "x" });
+    let messages = format!("/api/v1/runs/{run}/messages");
+    assert_eq!(place.post(&messages, &place.run, &steer).await.status, 202);
+    let rule = "db.internal.example:5432".parse().unwrap();
+    place.operations().allow_host(&Actor::LocalUser, &run, &rule).await.unwrap();
+    assert_eq!(place.post(&messages, &place.run, &steer).await.refusal(), (403, "NOT_ALLOWED"));
+    let cancel = format!("/api/v1/runs/{run}/cancel");
+    assert_eq!(place.post(&cancel, &place.run, &json!({})).await.status, 200, "it may always be ended");
+}
+
+#[tokio::test]
+async fn a_refusal_takes_little_of_the_record_whatever_was_sent() {
+    let place = Place::start().await;
+    let body = json!({ "name": "x".repeat(900_000), "repo": "acme/app" });
+    assert_eq!(place.post("/api/v1/projects", &place.read, &body).await.refusal(), (403, "MISSING_SCOPE"));
+    let audit = place.get("/api/v1/audit", &place.system).await.body;
+    assert!(audit.to_string().len() < 10_000, "{}", audit.to_string().len());
+}

@@ -40,14 +40,14 @@ async fn a_project_is_registered_once_and_brings_its_repository() {
     client.remove_project("web").await.unwrap();
     assert_eq!(place.get("/api/v1/projects/web", &place.read).await.refusal(), (404, "PROJECT_NOT_FOUND"));
     let closed = place.post("/api/v1/projects", &place.run, &json!({ "name": "x", "repo": "/etc" })).await;
-    assert_eq!(closed.refusal(), (403, "NOT_ALLOWED"));
+    assert_eq!(closed.refusal(), (403, "MISSING_SCOPE"), "projects are the operator's");
     for bad in [
         json!({ "name": "a b", "repo": "a/b" }),
         json!({ "name": "x" }),
         json!({ "name": "x", "repo": "a/b", "max_concurrency": 0 }),
     ] {
         assert_eq!(
-            place.post("/api/v1/projects", &place.run, &bad).await.refusal(),
+            place.post("/api/v1/projects", &place.system, &bad).await.refusal(),
             (400, "INVALID_REQUEST"),
             "{bad}"
         );

@@ -19,6 +19,11 @@ pub(in crate::access) const BOUNDS: &[Bound] = &[
         "`sealed` or `none`; `open` where the list has the mode with `:open`, and without a key never",
         Some("`service.allowed_modes`"),
     ),
+    bound(
+        "options.policy",
+        "a policy whose own mode and network are of the list",
+        Some("`service.allowed_modes`"),
+    ),
     bound("options.env", "names of the list, or of the policy's", Some("`sandbox.env_allowlist`")),
     bound("options.mounts", "nothing", None),
     bound("options.unmask", "nothing that the settings or the policy hide", Some("`sandbox.mask.show`")),

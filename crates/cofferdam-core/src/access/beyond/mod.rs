@@ -85,11 +85,17 @@ impl Lists<'_> {
     /// What the policy decides. Where it is not known, what is beyond the settings without one is what is told.
     fn under_a_policy(&self, request: &RunRequest) -> Vec<Beyond> {
         let under = |chosen| of_policy::under(chosen, &request.policy, self.settings);
+        let is_open = |policy: &PolicySettings| of_policy::is_open_to_all(policy, &self.settings.service);
         match self.policy {
+            // What it passes on is for the mode that it names: whoever may not have that has nothing of it.
+            ChosenPolicy::Known(Some(chosen)) if !is_open(chosen) => {
+                let problem = "this policy is for a mode or network that is not allowed".to_owned();
+                vec![Beyond::new("options.policy", problem)]
+            }
             ChosenPolicy::Known(chosen) => under(chosen),
             ChosenPolicy::Unknown => {
                 let without = under(None);
-                let mut others = self.settings.sandbox.policies.values();
+                let mut others = self.settings.sandbox.policies.values().filter(|policy| is_open(policy));
                 match without.is_empty() || others.any(|policy| under(Some(policy)).is_empty()) {
                     true => Vec::new(),
                     false => without,

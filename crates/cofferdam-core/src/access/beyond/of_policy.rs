@@ -6,7 +6,7 @@ use crate::mask::Mask;
 use crate::policy::{ContainerPolicy, Limits, LimitsRule, Mode, Network, Policy};
 use crate::quantity::show_bytes;
 use crate::run_input::{MODEL_KEYS, allow_rules};
-use crate::settings::{EgressSettings, PolicySettings, SandboxSettings, Settings};
+use crate::settings::{EgressSettings, PolicySettings, SandboxSettings, ServiceSettings, Settings};
 
 /// What is the same under every policy of the settings.
 pub(super) fn whatever_the_policy(actor: &Actor, policy: &Policy, settings: &Settings) -> Vec<Beyond> {
@@ -48,6 +48,19 @@ pub(super) fn under(chosen: Option<&PolicySettings>, policy: &Policy, settings: 
     }
     beyond.extend(limits(chosen, policy, sandbox));
     beyond
+}
+
+/// Whether a policy names no mode and no network that the lists keep from everybody.
+pub(super) fn is_open_to_all(policy: &PolicySettings, service: &ServiceSettings) -> bool {
+    let network = policy.network.unwrap_or(match policy.mode {
+        Some(Mode::Host) => Network::Open,
+        Some(Mode::Native | Mode::Docker | Mode::Apple) | None => Network::Sealed,
+    });
+    match policy.mode {
+        Some(mode) => service.allows_mode(mode, network),
+        // In whichever mode it is used, its network has to be one of that mode's.
+        None => service.allowed_modes.iter().any(|allowed| allowed.allows_network(network)),
+    }
 }
 
 fn mode_and_network(actor: &Actor, policy: &Policy, settings: &Settings) -> Option<Beyond> {

@@ -161,7 +161,29 @@ fn each_excess_is_reported_under_its_field_and_to_nobody_who_may_have_it() {
 fn each_bound_is_one_that_something_exceeds() {
     let tried: Vec<&str> = EXCESSES.iter().chain(IN_CONTAINERS).map(|(field, _)| *field).collect();
     for bound in BOUNDS {
-        assert!(tried.contains(&bound.field), "{}", bound.field);
+        // What a policy is for is no part of the request: the next test is about it.
+        let is_tried = tried.contains(&bound.field) || bound.field == "options.policy";
+        assert!(is_tried, "{}", bound.field);
+    }
+}
+
+#[test]
+fn a_policy_for_what_is_not_allowed_gives_nothing() {
+    let settings = settings(json!({ "sandbox": { "policies": {
+        "host": { "mode": "host", "env_allowlist": ["TOKEN"] },
+        "open": { "network": "open", "env_allowlist": ["TOKEN"] },
+        "sealed": { "mode": "docker", "network": "sealed", "env_allowlist": ["TOKEN"] },
+        "plain": { "env_allowlist": ["TOKEN"] },
+    } } }));
+    let weak = key(Scope::Run);
+    let policies = &settings.sandbox.policies;
+    for (name, is_within) in [("host", false), ("open", false), ("sealed", true), ("plain", true)] {
+        let request = request(given(&settings, Some(name), Mode::Native, Network::Sealed));
+        assert_eq!(request.policy.env, ["TOKEN"]);
+        let known = lists(&settings, ChosenPolicy::Known(policies.get(name)));
+        let expected: &[&str] = if is_within { &[] } else { &["options.policy"] };
+        assert_eq!(fields(&weak, &known, &request), expected, "{name}");
+        assert_eq!(fields(&key(Scope::System), &known, &request), [""; 0], "{name}");
     }
 }
 

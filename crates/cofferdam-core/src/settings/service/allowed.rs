@@ -49,6 +49,14 @@ impl AllowedMode {
     }
 }
 
+impl AllowedMode {
+    /// Whether it allows a network, in its own mode.
+    #[must_use]
+    pub fn allows_network(self, network: Network) -> bool {
+        self.allows(self.mode, network)
+    }
+}
+
 impl AllowedRoot {
     /// The folder.
     #[must_use]
