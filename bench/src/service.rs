@@ -129,7 +129,7 @@ async fn one_by_one(client: &Client, rounds: usize) -> anyhow::Result<Single> {
                     if events == 1 {
                         single.first_event.add(started.elapsed());
                     }
-                    if event.event_type == EventType::AgentMessage {
+                    if event.known_type() == Some(EventType::AgentMessage) {
                         single.first_line.add(started.elapsed());
                     }
                 }

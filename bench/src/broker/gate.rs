@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use cofferdam_broker::{
-    Bounds, Broker, Credential, GitCredential, Grant, Locked, ModelGrant, Options, PriceTable, Secrets,
-    Upstream,
+    Bounds, Broker, Credential, GitCredential, GitRepository, Grant, Locked, ModelGrant, NoGitCredential,
+    Options, PriceTable, Secrets, Upstream,
 };
 use cofferdam_core::{
-    Action, Actor, AgentSetup, AttemptRef, Budget, HostPort, NodeId, PlaceId, Policy, Provider, Redactor,
-    RetryPolicy, RunId, RunRequest, Source, Vendor,
+    Action, Actor, AgentSetup, AttemptRef, Budget, NodeId, PlaceId, Policy, Provider, Redactor, RetryPolicy,
+    RunId, RunRequest, Source, Vendor,
 };
 use cofferdam_mandate::issue;
 use cofferdam_runner::{Home, StoreLedger, now_ms};
@@ -38,7 +38,7 @@ pub(super) fn serve(folder: &Path, upstream: u16) -> anyhow::Result<()> {
             agent: None,
             placeholder: "placeholder".to_owned(),
             placeholder_required: false,
-            vendor_tools: false,
+            vendor_tools: Vec::new(),
             budget: Budget::default(),
         };
         let grant = Grant {
@@ -90,7 +90,7 @@ impl Secrets for Keys {
         Ok(Upstream { base_url: self.base_url.clone(), credential })
     }
 
-    fn git(&self, _: &HostPort) -> Option<GitCredential> {
-        None
+    fn git(&self, _: &GitRepository<'_>) -> Result<GitCredential, NoGitCredential> {
+        Err(NoGitCredential::NoToken)
     }
 }

@@ -1,10 +1,9 @@
 //! The seam between the worker and the agent CLIs.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use cofferdam_core::{
-    AgentReport, AgentSetup, AttemptRef, EventType, KeptSession, Login, MAX_EVENT_TEXT, MessageKind, Vendor,
+    AgentReport, AgentSetup, AttemptRef, EventType, KeptSession, Login, MessageKind, Vendor,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,27 +11,18 @@ use serde_json::Value;
 use crate::claude_code::ClaudeCode;
 use crate::codex::Codex;
 use crate::command::CommandAdapter;
-use crate::detect::Search;
+use crate::json_lines::LONGEST_LINE;
 use crate::opencode::OpenCode;
 
 /// One agent CLI, set up for one attempt: a state machine that is fed with lines and messages, and says
 /// what they mean and what to write to the CLI.
 pub trait Adapter {
-    /// The provider's name, as it is in settings and requests.
-    fn provider(&self) -> &'static str;
-
-    /// Where the CLI is, if it is anywhere that `search` covers.
-    fn detect(&self, search: &Search<'_>) -> Option<PathBuf>;
-
     /// How the CLI is started.
     fn command(&self, context: &Context<'_>) -> Command;
 
-    /// What is possible with the CLI.
-    fn supports(&self) -> Supports;
-
     /// The longest line that [`Self::parse`] is given. What is longer is not for it to understand.
     fn longest_line(&self) -> usize {
-        MAX_EVENT_TEXT
+        LONGEST_LINE
     }
 
     /// The CLI runs: what it is told first.
@@ -269,22 +259,4 @@ pub enum Receipt {
         /// Why: one of a few fixed words.
         reason: &'static str,
     },
-}
-
-/// What is possible with an agent's CLI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Supports {
-    /// Something said to a busy agent before its next model call.
-    pub steer: bool,
-    /// A new turn in the same session.
-    pub follow_up: bool,
-    /// The end of the current turn, but not of the agent.
-    pub interrupt: bool,
-    /// A limit on the model's turns that the CLI itself holds.
-    pub max_turns: bool,
-}
-
-impl Supports {
-    /// Nothing at all.
-    pub const NOTHING: Self = Self { steer: false, follow_up: false, interrupt: false, max_turns: false };
 }

@@ -1,13 +1,11 @@
 //! Provider `command`: any program, whose lines are shown as they are.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use cofferdam_core::EventType;
+use cofferdam_core::{EventType, MAX_EVENT_TEXT};
 use serde_json::Value;
 
-use crate::adapter::{Adapter, Command, Context, Parsed, Stdin, Step, Stream, Supports};
-use crate::detect::Search;
+use crate::adapter::{Adapter, Command, Context, Parsed, Stdin, Step, Stream};
 use crate::output_text::shown_text;
 
 pub(crate) struct CommandAdapter {
@@ -21,14 +19,6 @@ impl CommandAdapter {
 }
 
 impl Adapter for CommandAdapter {
-    fn provider(&self) -> &'static str {
-        "command"
-    }
-
-    fn detect(&self, search: &Search<'_>) -> Option<PathBuf> {
-        search.find(self.argv.first()?)
-    }
-
     fn command(&self, _context: &Context<'_>) -> Command {
         Command {
             argv: self.argv.clone(),
@@ -47,18 +37,18 @@ impl Adapter for CommandAdapter {
         Step::fact(Parsed { event_type, data: Value::Object(shown_text(line)) })
     }
 
-    fn supports(&self) -> Supports {
-        Supports::NOTHING
+    fn longest_line(&self) -> usize {
+        MAX_EVENT_TEXT
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use cofferdam_core::{AgentSetup, AttemptRef, RunId};
+    use cofferdam_core::{AgentSetup, AttemptRef, MessageKind, RunId};
     use serde_json::json;
 
     use super::*;
-    use crate::adapter::for_setup;
+    use crate::adapter::{Message, Receipt, for_setup};
 
     fn adapter(argv: &[&str]) -> Box<dyn Adapter + Send> {
         for_setup(&AgentSetup::Command { argv: argv.iter().map(|&arg| arg.to_owned()).collect() })
@@ -101,6 +91,8 @@ mod tests {
 
     #[test]
     fn a_command_takes_no_messages() {
-        assert_eq!(adapter(&["true"]).supports(), Supports::NOTHING);
+        let message = Message { id: "1".to_owned(), kind: MessageKind::FollowUp, content: "more".to_owned() };
+        let refused = Receipt::Refused { id: "1".to_owned(), reason: "not_supported" };
+        assert_eq!(adapter(&["true"]).send(message).receipts, [refused]);
     }
 }

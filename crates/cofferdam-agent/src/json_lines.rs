@@ -11,6 +11,11 @@ pub(crate) const LONGEST_LINE: usize = 8 << 20;
 /// How much of an agent's last words the report repeats. They are an event as well.
 const REPORT_BYTES: usize = 64 << 10;
 
+/// The report of an agent that gave none.
+pub(crate) fn unfinished(who: &str) -> AgentReport {
+    AgentReport { ok: false, message: format!("{who} ended before it had finished its turn") }
+}
+
 /// A line that is a JSON object.
 pub(crate) fn object(line: &[u8]) -> Option<Value> {
     serde_json::from_slice(line).ok().filter(Value::is_object)

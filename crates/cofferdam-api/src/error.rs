@@ -117,12 +117,16 @@ codes! {
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413;
     /// The body is not `application/json`.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
+    /// There is no such repository, branch, tag or commit, or its host refuses it.
+    RepositoryRefused = "REPOSITORY_REFUSED", 422;
     /// There is neither a key nor a login for the model, or its server refused it.
     MissingApiKey = "MISSING_API_KEY", 500;
     /// The run ended without its agent having had its chance: no workspace, no sandbox, a lost node.
     ExecutionError = "EXECUTION_ERROR", 500;
     /// A mistake of ours. The service's log has more.
     InternalError = "INTERNAL_ERROR", 500;
+    /// The repository's host does not answer.
+    RepositoryUnreachable = "REPOSITORY_UNREACHABLE", 502;
     /// The record cannot be written or read now. Nothing that was acknowledged is lost; come back later.
     StoreUnavailable = "STORE_UNAVAILABLE", 503;
     /// There are too many open connections, or streams, or waiting calls.

@@ -1,6 +1,6 @@
 //! Events, in pages and as a stream.
 
-use cofferdam_core::{Event, Outcome, RunId, RunState};
+use cofferdam_core::{Event, EventType, Outcome, RunId, RunState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -23,6 +23,24 @@ pub struct EventResponse {
     /// The fact.
     #[schema(value_type = Object)]
     pub data: Value,
+}
+
+impl EventResponse {
+    /// What kind of fact it is, if this program knows it: a service may be newer.
+    #[must_use]
+    pub fn known_type(&self) -> Option<EventType> {
+        EventType::parse(&self.event_type)
+    }
+
+    /// The same in our own words; as it is, if this program does not know its kind.
+    ///
+    /// # Errors
+    /// The event, unchanged.
+    pub fn into_known(self) -> Result<Event, Self> {
+        let Some(event_type) = self.known_type() else { return Err(self) };
+        let Self { seq, at_ms, event_type: _, attempt, data } = self;
+        Ok(Event { seq, at_ms, event_type, attempt, data })
+    }
 }
 
 impl From<Event> for EventResponse {

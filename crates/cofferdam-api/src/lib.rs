@@ -32,12 +32,15 @@ pub use execute::{ExecuteMetadata, ExecuteResponse, Usage};
 pub use health::{HealthResponse, HealthStatus, ReadyResponse};
 pub use message::{MessageList, MessageResponse, MessageState, SendMessageRequest};
 pub use node::{NodeList, NodeResponse};
-pub use project::{CreateProjectRequest, ProjectList, ProjectResponse};
-pub use run::{AttemptResponse, CancelResponse, MOST_RUNS, RunList, RunQuery, RunResponse, SealResponse};
+pub use project::{ProjectList, ProjectResponse};
+pub use run::{AttemptResponse, CancelResponse, MOST_RUNS, RunList, RunResponse, SealResponse};
 
-/// What a caller asks for: the core's own description of a run, under the names that it has over the wire.
+/// What a caller asks for: the core's own descriptions, under the names that they have over the wire.
 pub use cofferdam_core::text_schema as schema;
-pub use cofferdam_core::{MountInput as MountRequest, RunInput as CreateRunRequest, RunOptions};
+pub use cofferdam_core::{
+    MountInput as MountRequest, ProjectInput as CreateProjectRequest, RunInput as CreateRunRequest,
+    RunListInput as RunQuery, RunOptions,
+};
 pub use schema::{
     AgentNameText, KeyIdText, LaneText, NodeIdText, ProjectIdText, ProjectRefText, RequestIdText, RunIdText,
     SandboxIdText,

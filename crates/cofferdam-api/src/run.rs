@@ -2,9 +2,9 @@
 
 use cofferdam_core::{NodeId, Outcome, RunId, RunRequest, RunState, SandboxId, Seal};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use crate::schema::{AgentNameText, LaneText, NodeIdText, ProjectIdText, RunIdText, SandboxIdText};
+use crate::schema::{NodeIdText, RunIdText, SandboxIdText};
 
 /// The most runs of one page.
 pub const MOST_RUNS: u32 = 500;
@@ -52,6 +52,12 @@ pub struct RunResponse {
     pub updated_at_ms: u64,
     /// When it got its final state.
     pub finished_at_ms: Option<u64>,
+    /// When its events but the first and the last were removed, because they were kept long enough (`retention`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events_removed_at_ms: Option<u64>,
+    /// When the files that it left were removed, for the same reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_removed_at_ms: Option<u64>,
 }
 
 /// A page of runs, the newest first.
@@ -62,43 +68,6 @@ pub struct RunList {
     /// What to pass as `cursor` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-}
-
-/// Which runs to list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub struct RunQuery {
-    /// In one of these states, with commas between them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(
-        pattern = "^(queued|running|succeeded|failed|cancelled|timed_out)(,(queued|running|succeeded|failed|cancelled|timed_out))*$"
-    )]
-    pub state: Option<String>,
-    /// Of this project.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<ProjectIdText>, inline)]
-    pub project_id: Option<String>,
-    /// Of this named agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<AgentNameText>, inline)]
-    pub agent: Option<String>,
-    /// In this lane.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<LaneText>, inline)]
-    pub lane: Option<String>,
-    /// Of this kind of work.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(pattern = "^(worker|tester|docser)$")]
-    pub role: Option<String>,
-    /// At most so many; 50 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(minimum = 1, maximum = 500)]
-    pub limit: Option<u32>,
-    /// Where the page before ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(pattern = "^[0-9]{1,19}\\.run_[0-9a-hjkmnp-tv-z]{26}$")]
-    pub cursor: Option<String>,
 }
 
 /// One try at a run.

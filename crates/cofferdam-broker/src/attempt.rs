@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cofferdam_core::{AllowRule, gateway};
+use cofferdam_net::Dialer;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::accept::{Behind, accept};
 use crate::broker::OpenError;
-use crate::dial::Dialer;
 use crate::git;
 use crate::grant::Grant;
 use crate::ledger::Ledger;

@@ -4,20 +4,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
+pub(crate) use cofferdam_net::{Body, BodyError, full};
+use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
-
-/// What may go wrong while a body is read.
-pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
-
-/// A body, streamed or whole.
-pub(crate) type Body = BoxBody<Bytes, BodyError>;
-
-/// A body that is there already.
-pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
-    Full::new(bytes.into()).map_err(|never| match never {}).boxed()
-}
 
 /// Bytes that were read already, and the rest of the body that they came from.
 pub(crate) fn prefixed(read: Bytes, rest: Incoming) -> Body {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cofferdam_core::{AllowRule, AttemptRef};
+use cofferdam_net::Dialer;
 use tokio::sync::OnceCell;
 
 use crate::attempt::Attempt;
-use crate::dial::Dialer;
 use crate::grant::Grant;
 use crate::ledger::{Ledger, LedgerError};
 use crate::memory::Memory;
@@ -77,15 +77,18 @@ impl Broker {
     /// # Errors
     /// [`OpenError`] if it cannot be served.
     pub async fn open(&self, grant: Grant) -> Result<(), OpenError> {
-        let slot = Arc::clone(self.attempts().entry(grant.attempt.clone()).or_default());
+        let name = grant.attempt.clone();
+        let slot = Arc::clone(self.attempts().entry(name.clone()).or_default());
         let Inner { options, ledger, dialer, memory, .. } = &*self.inner;
         let attempt = slot
             .attempt
             .get_or_try_init(|| {
                 let memory = Arc::clone(memory);
+                ledger.opened(&name);
                 Attempt::open(grant, Arc::clone(options), Arc::clone(ledger), dialer.clone(), memory)
             })
-            .await?;
+            .await
+            .inspect_err(|_| ledger.closed(&name))?;
         if let Some(rules) = slot.early().take() {
             attempt.allow(rules);
         }
@@ -127,6 +130,7 @@ impl Broker {
         if let Some(open) = slot.as_ref().and_then(|slot| slot.attempt.get()) {
             open.close().await;
         }
+        self.inner.ledger.closed(attempt);
     }
 
     fn attempts(&self) -> MutexGuard<'_, HashMap<AttemptRef, Arc<Slot>>> {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cofferdam_core::HostPort;
+use cofferdam_net::AddressCheck;
 use tokio::io::copy_bidirectional_with_sizes;
 use tokio::net::UnixStream;
 
-use crate::dial::AddressCheck;
 use crate::http1::Watched;
 use crate::recorder::Kind;
 use crate::refusal::Refusal;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cofferdam_core::{AllowRule, AttemptRef, Budget, Forward, Provider, RepoUrl};
+use cofferdam_core::{AllowRule, AttemptRef, Budget, Forward, Provider, RepoUrl, VendorTool};
 
 /// What the broker lets through for one attempt.
 #[derive(Debug, Clone)]
@@ -32,8 +32,8 @@ pub struct ModelGrant {
     /// Whether a request without the placeholder is refused. Needed where the loopback is shared with other
     /// users of the machine; in a sealed sandbox nobody else can reach the socket.
     pub placeholder_required: bool,
-    /// Whether the vendor may fetch and store on the agent's behalf.
-    pub vendor_tools: bool,
+    /// The tools that the vendor may run on the agent's behalf.
+    pub vendor_tools: Vec<VendorTool>,
     /// What the run may spend.
     pub budget: Budget,
 }
@@ -43,6 +43,8 @@ pub struct ModelGrant {
 pub struct GitGrant {
     /// An https address.
     pub url: RepoUrl,
+    /// The repository on this machine whose `origin` it is; `None` if the caller named the address.
+    pub origin_of: Option<PathBuf>,
     /// The branch that may be pushed, if any.
     pub push: Option<String>,
 }

@@ -8,6 +8,12 @@ use serde::{Deserialize, Serialize};
 /// What the broker spends and decides, kept by somebody else.
 #[async_trait]
 pub trait Ledger: Send + Sync {
+    /// The broker begins to serve an attempt. What the ledger needs for it may be kept from now on.
+    fn opened(&self, _attempt: &AttemptRef) {}
+
+    /// The broker has stopped serving an attempt. Calls that were not settled in time may still end, and nothing else comes.
+    fn closed(&self, _attempt: &AttemptRef) {}
+
     /// Adds events to the attempt's run. Events of an attempt that is over are dropped.
     ///
     /// # Errors

@@ -7,13 +7,12 @@
 //!
 //! This crate knows no store and no sandbox: what happens is told to a [`Ledger`], and secrets are asked for
 //! through [`Secrets`]. It never reads the environment (but for the system's certificates, which `SSL_CERT_FILE`
-//! may move), and it resolves names with a resolver of its own.
+//! may move), and it connects through `cofferdam-net` alone.
 
 mod accept;
 mod attempt;
 mod body;
 mod broker;
-mod dial;
 mod forward;
 mod git;
 mod grant;
@@ -27,18 +26,19 @@ mod prices;
 mod proxy;
 mod recorder;
 mod refusal;
-mod resolver;
 mod rules;
 mod served;
 mod socket;
 #[cfg(test)]
 mod test_ledger;
-mod upstream;
 
 pub use broker::{Broker, OpenError};
 pub use grant::{GitGrant, Grant, ModelGrant};
 pub use ledger::{CallBegun, CallEnded, CallId, Ledger, LedgerError};
-pub use options::{Bounds, Credential, GitCredential, Locked, Options, Price, PriceTable, Secrets, Upstream};
+pub use options::{
+    Bounds, Credential, GitCredential, GitRepository, Locked, NoGitCredential, Options, Price, PriceTable,
+    Secrets, Upstream,
+};
 pub use socket::connect;
 
 #[doc(hidden)]

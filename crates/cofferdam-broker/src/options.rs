@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_core::{HostPort, Provider, Vendor};
+use cofferdam_core::{Provider, RepoUrl, Vendor};
 
 /// What a broker is made with.
 #[derive(Clone)]
@@ -28,8 +29,30 @@ pub trait Secrets: Send + Sync {
     /// # Errors
     /// [`Locked`] if there is nothing that opens it.
     fn upstream(&self, vendor: Vendor, agent: Option<Provider>) -> Result<Upstream, Locked>;
-    /// What opens repositories at this host, if anything does.
-    fn git(&self, host: &HostPort) -> Option<GitCredential>;
+    /// What opens a repository.
+    ///
+    /// # Errors
+    /// [`NoGitCredential`] if nothing does.
+    fn git(&self, repository: &GitRepository<'_>) -> Result<GitCredential, NoGitCredential>;
+}
+
+/// A repository that a credential is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GitRepository<'a> {
+    /// Where it is.
+    pub url: &'a RepoUrl,
+    /// The repository on this machine whose `origin` says so; `None` if the caller did. Whoever made that repository wrote
+    /// its `origin`, and would choose what the caller's token opens.
+    pub origin_of: Option<&'a Path>,
+}
+
+/// Why nothing opens a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoGitCredential {
+    /// There is no token for its host and path.
+    NoToken,
+    /// There is one, and the address comes from the `origin` of a local repository that the caller did not trust.
+    Unnamed,
 }
 
 /// Why nothing opens a vendor's interface.

@@ -2,12 +2,11 @@
 
 use bytes::Bytes;
 use cofferdam_core::{AttemptRef, HostPort, with_causes};
+use cofferdam_net::{DialError, RequestError};
 use http::{HeaderValue, Response, StatusCode, header};
 use hyper::ext::ReasonPhrase;
 
 use crate::body::{Body, full};
-use crate::dial::DialError;
-use crate::upstream::RequestError;
 
 /// The header that repeats the reason: several clients show a CONNECT's headers and never its body.
 const REASON_HEADER: &str = "x-cofferdam";
@@ -46,8 +45,10 @@ impl Refusal {
     pub(crate) fn undialled(attempt: &AttemptRef, error: &DialError) -> Self {
         let reason = with_causes(error);
         match error {
-            DialError::Private { .. } => Self::private(attempt, reason, error.private().as_ref()),
-            DialError::Resolve { .. } | DialError::Connect { .. } => {
+            DialError::Private { .. } | DialError::ThisMachine { .. } => {
+                Self::private(attempt, reason, error.private().as_ref())
+            }
+            DialError::Resolve { .. } | DialError::Unknown { .. } | DialError::Connect { .. } => {
                 Self { status: StatusCode::BAD_GATEWAY, reason, hint: None }
             }
             DialError::TimedOut { .. } => Self { status: StatusCode::GATEWAY_TIMEOUT, reason, hint: None },

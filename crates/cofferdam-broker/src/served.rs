@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cofferdam_core::AttemptRef;
+use cofferdam_net::Dialer;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use crate::body::Body;
-use crate::dial::Dialer;
 use crate::git;
 use crate::model;
 use crate::options::Bounds;

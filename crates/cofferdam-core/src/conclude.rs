@@ -4,6 +4,9 @@ use crate::egress::{ModelTrouble, TroubleKind};
 use crate::outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
 use crate::protocol::AgentReport;
 
+/// Why a limit counts as broken that nobody saw broken.
+const UNMEASURED: &str = "could not be measured: it has too many files, processes or mappings to look at, so that its limit cannot be enforced";
+
 /// Everything that is known of an attempt that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
@@ -40,6 +43,12 @@ pub fn conclude(evidence: &Evidence<'_>) -> Outcome {
         }
         ExitCause::Limit { hit: LimitHit::Memory } => {
             return Outcome::failed(Class::OutOfMemory, "the agent used more memory than its limit");
+        }
+        ExitCause::Limit { hit: LimitHit::DiskUnmeasured } => {
+            return Outcome::failed(Class::DiskLimit, format!("what the agent wrote {UNMEASURED}"));
+        }
+        ExitCause::Limit { hit: LimitHit::MemoryUnmeasured } => {
+            return Outcome::failed(Class::OutOfMemory, format!("what memory the agent used {UNMEASURED}"));
         }
         ExitCause::OwnerGone if !finished_by_itself => {
             return Outcome::failed(Class::Lost, "the process that the run was attached to ended");

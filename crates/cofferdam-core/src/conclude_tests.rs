@@ -22,6 +22,8 @@ fn any_exit() -> impl Strategy<Value = SandboxExit> {
         Just(ExitCause::Deadline),
         Just(ExitCause::Limit { hit: LimitHit::Memory }),
         Just(ExitCause::Limit { hit: LimitHit::Disk }),
+        Just(ExitCause::Limit { hit: LimitHit::MemoryUnmeasured }),
+        Just(ExitCause::Limit { hit: LimitHit::DiskUnmeasured }),
         Just(ExitCause::OwnerGone),
         Just(ExitCause::Killed),
         Just(ExitCause::Paused),
@@ -161,9 +163,12 @@ proptest! {
     fn a_broken_limit_that_the_host_saw_is_the_outcome_whatever_the_worker_says(
         end in any_end(), exit in any_exit(), cancel in any::<bool>(),
     ) {
-        for (hit, expected) in
-            [(LimitHit::Disk, FailureClass::DiskLimit), (LimitHit::Memory, FailureClass::OutOfMemory)]
-        {
+        for (hit, expected) in [
+            (LimitHit::Disk, FailureClass::DiskLimit),
+            (LimitHit::DiskUnmeasured, FailureClass::DiskLimit),
+            (LimitHit::Memory, FailureClass::OutOfMemory),
+            (LimitHit::MemoryUnmeasured, FailureClass::OutOfMemory),
+        ] {
             let exit = SandboxExit { cause: ExitCause::Limit { hit }, ..exit };
             let outcome = ended(end.as_ref(), &exit, cancel);
             let held = matches!(outcome, Outcome::Failed { class, .. } if class == expected);

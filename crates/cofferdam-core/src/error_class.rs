@@ -3,15 +3,16 @@
 //! A [`FailureClass`] says what was seen to go wrong and is kept as evidence. An [`ErrorClass`] says whose fault it
 //! is, and with that what is done about it.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::outcome::{FailureClass, Outcome};
 
 /// Whose fault a failure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum ErrorClass {
     /// Chance: a process died, an engine stopped, a connection was cut.
     Transient,
@@ -50,17 +51,7 @@ pub enum RetryRule {
 
 impl ErrorClass {
     /// Every class.
-    pub const ALL: [Self; 9] = [
-        Self::Transient,
-        Self::Overloaded,
-        Self::Quota,
-        Self::Timeout,
-        Self::Agent,
-        Self::Budget,
-        Self::Seal,
-        Self::Config,
-        Self::Cancelled,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The class of an outcome, given how the attempt before it ended. `None` for a success.
     ///
@@ -93,17 +84,7 @@ impl ErrorClass {
     /// The name on the wire and in the store.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Transient => "transient",
-            Self::Overloaded => "overloaded",
-            Self::Quota => "quota",
-            Self::Timeout => "timeout",
-            Self::Agent => "agent",
-            Self::Budget => "budget",
-            Self::Seal => "seal",
-            Self::Config => "config",
-            Self::Cancelled => "cancelled",
-        }
+        self.into()
     }
 }
 
@@ -126,17 +107,13 @@ impl From<FailureClass> for ErrorClass {
             FailureClass::Seal => Self::Seal,
             FailureClass::AgentMissing
             | FailureClass::Workspace
+            | FailureClass::Repository
+            | FailureClass::RepositoryHost
             | FailureClass::Refused
             | FailureClass::Collect
             | FailureClass::Publish
             | FailureClass::Auth => Self::Config,
         }
-    }
-}
-
-impl fmt::Display for ErrorClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -150,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_class_is_the_same_everywhere() {
-        for class in ErrorClass::ALL {
+        for &class in ErrorClass::ALL {
             assert_eq!(serde_json::to_value(class).unwrap(), class.as_str());
         }
     }
@@ -163,14 +140,14 @@ mod tests {
             let found = reference.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
             found.unwrap_or_else(|| panic!("{name} has no row")).to_owned()
         };
-        for kind in FailureClass::ALL {
+        for &kind in FailureClass::ALL {
             let name = serde_json::to_value(kind).unwrap();
             let class = ErrorClass::from(kind);
             let listed = row(class.as_str());
             let kinds = listed.split('|').nth(2).unwrap();
             assert!(kinds.contains(&format!("`{}`", name.as_str().unwrap())), "{name} in {listed}");
         }
-        for class in ErrorClass::ALL {
+        for &class in ErrorClass::ALL {
             let said = row(class.as_str());
             let tried = said.split('|').nth(3).unwrap().trim();
             let expected = match class.rule() {

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::{checked_text, written_as_text};
+
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const BODY_LEN: usize = 26;
 
@@ -27,12 +29,19 @@ fn is_body(text: &str) -> bool {
     text.len() == BODY_LEN && text.bytes().all(|b| ALPHABET.contains(&b))
 }
 
+fn checked(text: &str, what: &'static str, prefix: &'static str) -> Result<String, IdError> {
+    match text.strip_prefix(prefix) {
+        Some(body) if is_body(body) => Ok(text.to_owned()),
+        _ => Err(IdError { text: text.to_owned(), what, prefix }),
+    }
+}
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $what:literal, $prefix:literal) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        checked_text! {
+            $(#[$doc])*
+            $name: $name::checked => IdError;
+        }
 
         impl $name {
             /// Makes an id from a time and at least 80 random bits.
@@ -41,41 +50,8 @@ macro_rules! id {
                 Self(format!(concat!($prefix, "{}"), encode(at_ms, random)))
             }
 
-            /// The id as text.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = IdError;
-
-            fn from_str(text: &str) -> Result<Self, IdError> {
-                match text.strip_prefix($prefix) {
-                    Some(body) if is_body(body) => Ok(Self(text.to_owned())),
-                    _ => Err(IdError { text: text.to_owned(), what: $what, prefix: $prefix }),
-                }
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = IdError;
-
-            fn try_from(text: String) -> Result<Self, IdError> {
-                text.parse()
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> String {
-                id.0
+            fn checked(text: &str) -> Result<String, IdError> {
+                checked(text, $what, $prefix)
             }
         }
     };
@@ -158,19 +134,7 @@ impl FromStr for SandboxId {
     }
 }
 
-impl TryFrom<String> for SandboxId {
-    type Error = IdError;
-
-    fn try_from(text: String) -> Result<Self, IdError> {
-        text.parse()
-    }
-}
-
-impl From<SandboxId> for String {
-    fn from(id: SandboxId) -> String {
-        id.to_string()
-    }
-}
+written_as_text!(SandboxId);
 
 /// One try at a run: the run and the try's number, counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,12 +1,9 @@
 //! Names of container images.
 
-use std::fmt;
 use std::net::Ipv6Addr;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
 
 use crate::egress::printable;
+use crate::text::checked_text;
 
 /// The longest name, without tag and digest. Docker counts without the registry, which is of no use to
 /// anybody who has to remember the rule.
@@ -15,16 +12,16 @@ const MAX_TAG: usize = 128;
 /// The digests that the engine knows, and how many hexadecimal digits each has.
 const DIGESTS: [(&str, usize); 3] = [("sha256", 64), ("sha384", 96), ("sha512", 128)];
 
-/// The name of an image that is safe to hand to an engine: `[HOST[:PORT]/]PATH[:TAG][@DIGEST]`, by the grammar
-/// of Docker's references. It never starts with `-`, which a command line would read as an option, and is
-/// never read as an image id.
-///
-/// It is stricter than Docker in one thing: Docker takes the first part of `openTiger/worker` for a registry
-/// of that name because of its upper case, and would ask the network for it. Here a registry has a dot, a
-/// port, or is `localhost`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct ImageReference(String);
+checked_text! {
+    /// The name of an image that is safe to hand to an engine: `[HOST[:PORT]/]PATH[:TAG][@DIGEST]`, by the grammar
+    /// of Docker's references. It never starts with `-`, which a command line would read as an option, and is
+    /// never read as an image id.
+    ///
+    /// It is stricter than Docker in one thing: Docker takes the first part of `openTiger/worker` for a registry
+    /// of that name because of its upper case, and would ask the network for it. Here a registry has a dot, a
+    /// port, or is `localhost`.
+    ImageReference: reference => ImageReferenceError;
+}
 
 /// Why a text names no image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,12 +57,6 @@ impl ImageReference {
     /// The image that `cofferdam sandbox build-image` makes.
     pub const DEFAULT: &str = "cofferdam/worker:latest";
 
-    /// The reference.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The reference with the tag that Docker adds by itself. An engine that finds no image of the name `cafe`
     /// goes on to look for an id that begins so; with a tag it cannot.
     #[must_use]
@@ -83,22 +74,18 @@ impl Default for ImageReference {
     }
 }
 
-impl FromStr for ImageReference {
-    type Err = ImageReferenceError;
-
-    fn from_str(text: &str) -> Result<Self, ImageReferenceError> {
-        let Err(reason) = check(text) else {
-            return match is_id(text) {
-                true => Err(ImageReferenceError::Id { text: text.to_owned() }),
-                false => Ok(Self(text.to_owned())),
-            };
+fn reference(text: &str) -> Result<String, ImageReferenceError> {
+    let Err(reason) = check(text) else {
+        return match is_id(text) {
+            true => Err(ImageReferenceError::Id { text: text.to_owned() }),
+            false => Ok(text.to_owned()),
         };
-        let written = in_lower_case(text);
-        if written != text && check(&written).is_ok() && !is_id(&written) {
-            return Err(ImageReferenceError::UpperCase { text: text.to_owned(), written });
-        }
-        Err(ImageReferenceError::Malformed { text: printable(text), reason })
+    };
+    let written = in_lower_case(text);
+    if written != text && check(&written).is_ok() && !is_id(&written) {
+        return Err(ImageReferenceError::UpperCase { text: text.to_owned(), written });
     }
+    Err(ImageReferenceError::Malformed { text: printable(text), reason })
 }
 
 /// A reference taken apart, not yet checked.
@@ -229,26 +216,6 @@ fn is_hex(b: u8) -> bool {
 fn in_lower_case(text: &str) -> String {
     let name = split(text).name;
     format!("{}{}", name.to_ascii_lowercase(), &text[name.len()..])
-}
-
-impl fmt::Display for ImageReference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl TryFrom<String> for ImageReference {
-    type Error = ImageReferenceError;
-
-    fn try_from(text: String) -> Result<Self, ImageReferenceError> {
-        text.parse()
-    }
-}
-
-impl From<ImageReference> for String {
-    fn from(reference: ImageReference) -> Self {
-        reference.0
-    }
 }
 
 #[cfg(test)]

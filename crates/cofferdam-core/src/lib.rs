@@ -11,6 +11,7 @@ mod access;
 mod causes;
 mod conclude;
 mod dead_letter;
+mod disk_space;
 mod egress;
 mod error_class;
 mod event;
@@ -36,9 +37,11 @@ mod repo_url;
 mod retry;
 mod run;
 mod run_input;
+mod run_list_input;
 mod seal;
 mod settings;
 pub mod strict_json;
+mod text;
 pub mod text_schema;
 mod value;
 mod walls;
@@ -50,9 +53,10 @@ pub use access::{
 pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
 pub use dead_letter::DeadLetter;
+pub use disk_space::DiskSpace;
 pub use egress::{
-    AllowRule, Budget, EgressPolicy, Forward, Host, HostError, HostPort, ModelTrouble, PRESETS, RuleError,
-    Spent, TroubleKind, Vendor, is_public, preset,
+    AllowRule, Budget, EgressPolicy, FetchRule, Forward, Host, HostError, HostPort, ModelTrouble, PRESETS,
+    RuleError, Spent, TroubleKind, Vendor, VendorTool, is_public, preset,
 };
 pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};
@@ -71,7 +75,7 @@ pub use policy::{
     ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, PathMappingMode, Policy,
     UnknownMode, UnknownNetwork, WORKER_PIDS, gateway, inside,
 };
-pub use project::{Project, ProjectName};
+pub use project::{Project, ProjectInput, ProjectName};
 pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, KeptSession, LineError, Login, MAX_EVENT_TEXT, ToWorker,
     WorkerExited, worker_line,
@@ -94,21 +98,23 @@ pub use run_input::{
     MountInput, PathUse, Placing, RunInput, RunOptions, Surroundings, Validated, Variable, Workspace,
     allow_rules, bounds, choose_agent, find_source, validate,
 };
+pub use run_list_input::RunListInput;
 pub use seal::{
-    Breach, CapabilitySets, CgroupFact, InsideApart, InsideLimits, InsideNetwork, InsideSeal, MountFact,
-    NamespaceFact, OutsideSeal, Seal, Tried,
+    Breach, CapabilitySets, CgroupFact, DiskLimit, InsideApart, InsideLimits, InsideNetwork, InsideSeal,
+    MountFact, NamespaceFact, OutsideSeal, Seal, Tried,
 };
 pub use settings::{
     AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings,
     ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl, BranchPattern, Capacity,
     ContainerNetwork, Count, Cpus, DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings,
-    EngineAddress, ExecutionTimeMs, FilePattern, KeyPath, Layer, LimitOverrides, LimitSettings, MaskSettings,
-    MaxAttempts, MaxConcurrency, MemorySize, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit,
-    PolicyName, PolicySettings, PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern,
-    RetentionDays, RetentionSettings, Role, RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings,
-    ServiceSettings, Settings, SettingsError, Size, StoreConnections, StorePooler, StoreSettings, StoreUrl,
-    TimeoutSeconds, VariableName, WebOrigin, add_agent, read_layer, reference as settings_reference,
-    schema as settings_schema, set_mode, tighten,
+    EngineAddress, ExecutionTimeMs, FilePattern, GitCredentialSettings, GitHost, GitPath, GitScope,
+    GitSettings, KeyPath, Layer, LimitOverrides, LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency,
+    MemorySize, NativeSettings, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit, PolicyName,
+    PolicySettings, PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern, RetentionDays,
+    RetentionSettings, RetentionSize, Role, RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings,
+    ServiceSettings, Settings, SettingsError, Size, Storage, StoreConnections, StorePooler, StoreSettings,
+    StoreUrl, TimeoutSeconds, TokenVariable, VariableName, WebOrigin, add_agent, read_layer,
+    reference as settings_reference, schema as settings_schema, set_mode, tighten,
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

@@ -1,12 +1,12 @@
 //! What people and the guardian say to a live run.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 /// What a message does to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", parse_err_ty = UnknownMessageKind, parse_err_fn = unknown_kind)]
 pub enum MessageKind {
     /// Reaches a busy agent before its next model call.
     Steer,
@@ -25,23 +25,10 @@ impl MessageKind {
     /// The name on the wire and in the store.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Steer => "steer",
-            Self::FollowUp => "follow_up",
-            Self::Interrupt => "interrupt",
-        }
+        self.into()
     }
 }
 
-impl FromStr for MessageKind {
-    type Err = UnknownMessageKind;
-
-    fn from_str(text: &str) -> Result<Self, UnknownMessageKind> {
-        match text {
-            "steer" => Ok(Self::Steer),
-            "follow_up" => Ok(Self::FollowUp),
-            "interrupt" => Ok(Self::Interrupt),
-            _ => Err(UnknownMessageKind(text.to_owned())),
-        }
-    }
+fn unknown_kind(text: &str) -> UnknownMessageKind {
+    UnknownMessageKind(text.to_owned())
 }

@@ -1,24 +1,12 @@
 //! What people call a node.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-
 use crate::settings::is_name;
+use crate::text::checked_text;
 use crate::value::ValueError;
 
-/// What people call a node: `main`. A node that is started again under its name goes on with its own runs.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct NodeName(String);
-
-impl NodeName {
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+checked_text! {
+    /// What people call a node: `main`. A node that is started again under its name goes on with its own runs.
+    NodeName: node_name => ValueError;
 }
 
 impl Default for NodeName {
@@ -27,39 +15,9 @@ impl Default for NodeName {
     }
 }
 
-impl FromStr for NodeName {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        match is_name(text) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(ValueError::new(
-                text,
-                "is not the name of a node",
-                "type letters, digits, `.`, `_` and `-`, at most 64, such as `main`",
-            )),
-        }
-    }
-}
-
-impl TryFrom<String> for NodeName {
-    type Error = ValueError;
-
-    fn try_from(text: String) -> Result<Self, ValueError> {
-        text.parse()
-    }
-}
-
-impl From<NodeName> for String {
-    fn from(name: NodeName) -> Self {
-        name.0
-    }
-}
-
-impl fmt::Display for NodeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+fn node_name(text: &str) -> Result<String, ValueError> {
+    let hint = "type letters, digits, `.`, `_` and `-`, at most 64, such as `main`";
+    ValueError::unless(is_name(text), text, "is not the name of a node", hint)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! How an attempt ended, and how that is concluded from the evidence.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 /// Why an attempt failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// The agent ended with a failure of its own: a non-zero exit status or a signal.
@@ -20,6 +21,10 @@ pub enum FailureClass {
     OutputLimit,
     /// The workspace could not be prepared.
     Workspace,
+    /// The repository is not there as it was named, or its host refuses it: no such host, repository, branch, tag or commit.
+    Repository,
+    /// The repository's host does not answer.
+    RepositoryHost,
     /// The sandbox could not be made.
     Sandbox,
     /// The policy cannot be enforced here.
@@ -51,28 +56,7 @@ pub enum FailureClass {
 
 impl FailureClass {
     /// Every class.
-    pub const ALL: [Self; 20] = [
-        Self::Agent,
-        Self::AgentMissing,
-        Self::OutOfMemory,
-        Self::PidsLimit,
-        Self::DiskLimit,
-        Self::OutputLimit,
-        Self::Workspace,
-        Self::Sandbox,
-        Self::Refused,
-        Self::Seal,
-        Self::WorkerCrashed,
-        Self::Lost,
-        Self::Engine,
-        Self::Collect,
-        Self::Publish,
-        Self::Budget,
-        Self::Auth,
-        Self::Quota,
-        Self::Overloaded,
-        Self::Model,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 }
 
 /// How an attempt ended. There is no success without the worker's own last line.
@@ -169,6 +153,10 @@ pub enum LimitHit {
     Memory,
     /// Bytes written.
     Disk,
+    /// Memory could not be measured, several times in a row, and might be any amount.
+    MemoryUnmeasured,
+    /// The same for bytes written.
+    DiskUnmeasured,
 }
 
 /// Why the sandbox's first process ended, as seen from outside.

@@ -1,12 +1,11 @@
 //! What an agent's CLI lets its model do without asking anybody: nobody is there to be asked.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::run::PromptSetup;
 use crate::settings::Provider;
+use crate::text::written_as_text;
 use crate::value::ValueError;
 
 /// What an agent's CLI lets its model do. `docs/reference/permission-modes.md` says what each means with each CLI.
@@ -14,6 +13,8 @@ use crate::value::ValueError;
 /// This is the CLI's own promise and no wall: whatever the mode, the sandbox holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "camelCase", parse_err_ty = ValueError, parse_err_fn = not_a_mode)]
 pub enum PermissionMode {
     /// Everything: the sandbox is the wall.
     #[default]
@@ -31,6 +32,7 @@ pub enum PermissionMode {
     /// Claude Code's own name of [`Self::Full`].
     BypassPermissions,
     /// Codex's own name of [`Self::Full`].
+    #[strum(serialize = "danger-full-access")]
     DangerFullAccess,
 }
 
@@ -40,30 +42,12 @@ const FOR_ALL: [PermissionMode; 3] =
 
 impl PermissionMode {
     /// Every mode.
-    pub const ALL: [Self; 8] = [
-        Self::Full,
-        Self::AcceptEdits,
-        Self::Restricted,
-        Self::Default,
-        Self::DontAsk,
-        Self::Plan,
-        Self::BypassPermissions,
-        Self::DangerFullAccess,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The name on the wire and in the store.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::AcceptEdits => "acceptEdits",
-            Self::Restricted => "restricted",
-            Self::Default => "default",
-            Self::DontAsk => "dontAsk",
-            Self::Plan => "plan",
-            Self::BypassPermissions => "bypassPermissions",
-            Self::DangerFullAccess => "danger-full-access",
-        }
+        self.into()
     }
 
     /// Why this CLI cannot be asked for this mode, with what it can be asked for; `None` if it can.
@@ -140,39 +124,12 @@ fn own_of(provider: Provider) -> &'static [PermissionMode] {
     }
 }
 
-impl FromStr for PermissionMode {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        Self::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| {
-            ValueError::new(
-                text,
-                "is not a permission mode",
-                "type `full`, `acceptEdits` or `restricted`, or one of the agent's own, such as `plan`",
-            )
-        })
-    }
+fn not_a_mode(text: &str) -> ValueError {
+    let hint = "type `full`, `acceptEdits` or `restricted`, or one of the agent's own, such as `plan`";
+    ValueError::new(text, "is not a permission mode", hint)
 }
 
-impl TryFrom<String> for PermissionMode {
-    type Error = ValueError;
-
-    fn try_from(text: String) -> Result<Self, ValueError> {
-        text.parse()
-    }
-}
-
-impl From<PermissionMode> for String {
-    fn from(mode: PermissionMode) -> Self {
-        mode.as_str().to_owned()
-    }
-}
-
-impl fmt::Display for PermissionMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+written_as_text!(PermissionMode);
 
 #[cfg(test)]
 mod tests {
@@ -180,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_mode_has_one_name_everywhere() {
-        for mode in PermissionMode::ALL {
+        for &mode in PermissionMode::ALL {
             assert_eq!(serde_json::to_value(mode).unwrap(), mode.as_str());
             assert_eq!(mode.as_str().parse::<PermissionMode>().unwrap(), mode);
         }
@@ -231,7 +188,7 @@ mod tests {
     fn the_reference_has_a_row_for_every_mode() {
         let page =
             include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/permission-modes.md"));
-        for mode in PermissionMode::ALL {
+        for &mode in PermissionMode::ALL {
             assert!(page.lines().any(|line| line.starts_with(&format!("| `{mode}`"))), "{mode} has no row");
         }
     }

@@ -1,13 +1,11 @@
 //! Where a run stands in the queue, and who may take it.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{PlaceId, ProjectId};
 use crate::run_input::bounds::MOST_PRIORITY;
 use crate::settings::{AgentName, Role};
+use crate::text::checked_text;
 use crate::value::ValueError;
 
 /// Where a run stands in the queue, and who may take it. The default is what `cofferdam run` asks for: nothing special.
@@ -74,53 +72,20 @@ impl From<Priority> for i64 {
     }
 }
 
-/// Runs of one lane wait for each other. Whoever sends them chooses its name, such as a branch's.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Lane(String);
+checked_text! {
+    /// Runs of one lane wait for each other. Whoever sends them chooses its name, such as a branch's.
+    Lane: lane => ValueError;
+}
 
 impl Lane {
     const LONGEST: usize = 200;
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl FromStr for Lane {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
-        if is_plain && text.len() <= Self::LONGEST && text.trim() == text {
-            return Ok(Self(text.to_owned()));
-        }
-        let hint =
-            "type 1 to 200 bytes without control characters and without spaces around, such as `release`";
-        Err(ValueError::new(text, "is not a lane", hint))
-    }
-}
-
-impl TryFrom<String> for Lane {
-    type Error = ValueError;
-
-    fn try_from(text: String) -> Result<Self, ValueError> {
-        text.parse()
-    }
-}
-
-impl From<Lane> for String {
-    fn from(lane: Lane) -> Self {
-        lane.0
-    }
-}
-
-impl fmt::Display for Lane {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+fn lane(text: &str) -> Result<String, ValueError> {
+    let is_plain = !text.chars().any(char::is_control) && text.trim() == text;
+    let is_lane = is_plain && (1..=Lane::LONGEST).contains(&text.len());
+    let hint = "type 1 to 200 bytes without control characters and without spaces around, such as `release`";
+    ValueError::unless(is_lane, text, "is not a lane", hint)
 }
 
 #[cfg(test)]

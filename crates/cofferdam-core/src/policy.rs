@@ -1,9 +1,7 @@
 //! What a sandbox must enforce. A policy is pinned to its run when the run is accepted: a retry uses
 //! the recorded one, not today's settings.
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +69,8 @@ pub mod gateway {
 /// Which backend makes the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString)]
+#[strum(serialize_all = "snake_case", parse_err_ty = UnknownMode, parse_err_fn = UnknownMode::new)]
 pub enum Mode {
     /// No isolation at all.
     Host,
@@ -102,39 +102,22 @@ impl Mode {
     }
 }
 
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Host => "host",
-            Self::Native => "native",
-            Self::Docker => "docker",
-            Self::Apple => "apple",
-        })
-    }
-}
-
 /// A mode that does not exist is an error and never a default.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown mode `{0}` (use `native`, `docker`, `apple` or `host`)")]
 pub struct UnknownMode(String);
 
-impl FromStr for Mode {
-    type Err = UnknownMode;
-
-    fn from_str(text: &str) -> Result<Self, UnknownMode> {
-        match text {
-            "host" => Ok(Self::Host),
-            "native" => Ok(Self::Native),
-            "docker" => Ok(Self::Docker),
-            "apple" => Ok(Self::Apple),
-            _ => Err(UnknownMode(text.to_owned())),
-        }
+impl UnknownMode {
+    fn new(text: &str) -> Self {
+        Self(text.to_owned())
     }
 }
 
 /// What the agent can reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString)]
+#[strum(serialize_all = "snake_case", parse_err_ty = UnknownNetwork, parse_err_fn = UnknownNetwork::new)]
 pub enum Network {
     /// Loopback of its own, and nothing else.
     None,
@@ -142,16 +125,6 @@ pub enum Network {
     Sealed,
     /// The backend's network.
     Open,
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Sealed => "sealed",
-            Self::Open => "open",
-        })
-    }
 }
 
 impl Network {
@@ -170,16 +143,9 @@ impl Network {
 #[error("unknown network `{0}` (use `sealed`, `none` or `open`)")]
 pub struct UnknownNetwork(String);
 
-impl FromStr for Network {
-    type Err = UnknownNetwork;
-
-    fn from_str(text: &str) -> Result<Self, UnknownNetwork> {
-        match text {
-            "none" => Ok(Self::None),
-            "sealed" => Ok(Self::Sealed),
-            "open" => Ok(Self::Open),
-            _ => Err(UnknownNetwork(text.to_owned())),
-        }
+impl UnknownNetwork {
+    fn new(text: &str) -> Self {
+        Self(text.to_owned())
     }
 }
 

@@ -1,14 +1,37 @@
 //! A repository that people register.
 
-use std::fmt;
 use std::num::NonZeroU32;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::ids::ProjectId;
 use crate::run::Source;
+use crate::strict_json::whole;
+use crate::text::checked_text;
+use crate::text_schema::{ProjectNameText, ReferenceText, RepoText};
 use crate::value::ValueError;
+
+/// A repository that is to be registered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CreateProjectRequest)]
+pub struct ProjectInput {
+    /// What people call it; no two projects have the same name.
+    #[schema(value_type = ProjectNameText)]
+    pub name: String,
+    /// An address (https, ssh, git), `owner/name` on GitHub, or a path of the service's machine.
+    #[schema(value_type = RepoText)]
+    pub repo: String,
+    /// Branch, tag or commit to start from; the default branch without it.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ReferenceText>)]
+    pub reference: Option<String>,
+    /// How many of its runs may be under way at once.
+    #[serde(default, deserialize_with = "whole", skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100_000)]
+    pub max_concurrency: Option<u32>,
+}
 
 /// A repository that people register.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,54 +47,23 @@ pub struct Project {
     pub max_concurrency: Option<NonZeroU32>,
 }
 
-/// What people call a project.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct ProjectName(String);
+checked_text! {
+    /// What people call a project.
+    ProjectName: project_name => ValueError;
+}
 
 impl ProjectName {
     const LONGEST: usize = 100;
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl FromStr for ProjectName {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-        let is_plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/".contains(&b));
-        // An id is looked for first, so that no name may pass for one.
-        if begins && is_plain && text.len() <= Self::LONGEST && text.parse::<ProjectId>().is_err() {
-            return Ok(Self(text.to_owned()));
-        }
-        let hint = "type letters, digits, `.`, `_`, `-` and `/`, such as `acme/shop`";
-        Err(ValueError::new(text, "is not a project's name", hint))
-    }
-}
-
-impl TryFrom<String> for ProjectName {
-    type Error = ValueError;
-
-    fn try_from(text: String) -> Result<Self, ValueError> {
-        text.parse()
-    }
-}
-
-impl From<ProjectName> for String {
-    fn from(name: ProjectName) -> Self {
-        name.0
-    }
-}
-
-impl fmt::Display for ProjectName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+fn project_name(text: &str) -> Result<String, ValueError> {
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/".contains(&b));
+    // An id is looked for first, so that no name may pass for one.
+    let is_id = text.parse::<ProjectId>().is_ok();
+    let is_name = begins && is_plain && text.len() <= ProjectName::LONGEST && !is_id;
+    let hint = "type letters, digits, `.`, `_`, `-` and `/`, such as `acme/shop`";
+    ValueError::unless(is_name, text, "is not a project's name", hint)
 }
 
 #[cfg(test)]

@@ -1,11 +1,9 @@
 //! What becomes of a run's changes besides the diff: a commit on a branch of the run's own repository.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::run::Source;
+use crate::text::checked_text;
 use crate::value::ValueError;
 
 /// A commit of the changes, pushed to a branch once the agent has ended well. The agent itself cannot push with it.
@@ -18,15 +16,12 @@ pub struct Publish {
     pub commit_message: Option<CommitMessage>,
 }
 
-/// The name of a branch, as git allows it, and nothing that a refspec could be made of.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct BranchName(String);
-
-/// What a commit says.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct CommitMessage(String);
+checked_text! {
+    /// The name of a branch, as git allows it, without `refs/heads/`, and nothing that a refspec could be made of.
+    BranchName: branch_name => ValueError;
+    /// What a commit says.
+    CommitMessage: commit_message => ValueError;
+}
 
 impl Publish {
     /// Why the changes to a workspace from this source cannot be pushed, with what to do; `None` if they can.
@@ -53,12 +48,6 @@ impl BranchName {
     /// What a file system takes for a name.
     const LONGEST: usize = 200;
 
-    /// The name, without `refs/heads/`.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The whole name of the reference.
     #[must_use]
     pub fn reference(&self) -> String {
@@ -68,89 +57,39 @@ impl BranchName {
 
 impl CommitMessage {
     const LONGEST: usize = 64 << 10;
+}
 
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
+/// The rules of `git check-ref-format --branch`, and a few that are ours: no `+`, which forces, and no `refs/`, which
+/// would name something else than it says.
+fn branch_name(text: &str) -> Result<String, ValueError> {
+    let bad = text.is_empty()
+        || text.len() > BranchName::LONGEST
+        || text.starts_with(['-', '/'])
+        || text.ends_with(['/', '.'])
+        || text == "@"
+        || text == "HEAD"
+        || text.starts_with("refs/")
+        || text.split('/').any(|part| part.starts_with('.') || part.ends_with(".lock"))
+        || ["..", "//", "@{"].iter().any(|part| text.contains(part))
+        || text.chars().any(|c| c.is_control() || " ~^:?*[\\+".contains(c));
+    let hint = "type the name alone, such as `fix-login`";
+    ValueError::unless(!bad, text, "is not the name of a branch", hint)
+}
+
+fn commit_message(text: &str) -> Result<String, ValueError> {
+    let hint = "type what was done in one line, such as `Fix the login`";
+    let refuse = |problem: &str| Err(ValueError { problem: problem.to_owned(), hint: hint.to_owned() });
+    if text.trim().is_empty() {
+        return Err(ValueError::new(text, "says nothing", hint));
     }
-}
-
-impl FromStr for BranchName {
-    type Err = ValueError;
-
-    /// The rules of `git check-ref-format --branch`, and a few that are ours: no `+`, which forces, and no `refs/`,
-    /// which would name something else than it says.
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let bad = text.is_empty()
-            || text.len() > Self::LONGEST
-            || text.starts_with(['-', '/'])
-            || text.ends_with(['/', '.'])
-            || text == "@"
-            || text == "HEAD"
-            || text.starts_with("refs/")
-            || text.split('/').any(|part| part.starts_with('.') || part.ends_with(".lock"))
-            || ["..", "//", "@{"].iter().any(|part| text.contains(part))
-            || text.chars().any(|c| c.is_control() || " ~^:?*[\\+".contains(c));
-        match bad {
-            true => Err(ValueError::new(
-                text,
-                "is not the name of a branch",
-                "type the name alone, such as `fix-login`",
-            )),
-            false => Ok(Self(text.to_owned())),
-        }
+    if text.len() > CommitMessage::LONGEST {
+        return refuse("the text is longer than 64 KiB");
     }
-}
-
-impl FromStr for CommitMessage {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let hint = "type what was done in one line, such as `Fix the login`";
-        if text.trim().is_empty() {
-            return Err(ValueError::new(text, "says nothing", hint));
-        }
-        if text.len() > Self::LONGEST {
-            return Err(ValueError {
-                problem: "the text is longer than 64 KiB".to_owned(),
-                hint: hint.to_owned(),
-            });
-        }
-        if text.contains('\0') {
-            return Err(ValueError {
-                problem: "the text holds a NUL character".to_owned(),
-                hint: hint.to_owned(),
-            });
-        }
-        Ok(Self(text.to_owned()))
+    if text.contains('\0') {
+        return refuse("the text holds a NUL character");
     }
+    Ok(text.to_owned())
 }
-
-macro_rules! written_as_text {
-    ($($value:ty),*) => { $(
-        impl TryFrom<String> for $value {
-            type Error = ValueError;
-
-            fn try_from(text: String) -> Result<Self, ValueError> {
-                text.parse()
-            }
-        }
-
-        impl From<$value> for String {
-            fn from(value: $value) -> Self {
-                value.0
-            }
-        }
-
-        impl fmt::Display for $value {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    )* };
-}
-written_as_text!(BranchName, CommitMessage);
 
 #[cfg(test)]
 mod tests {

@@ -1,80 +1,48 @@
 //! A folder of the workspace that the agent starts in.
 
-use std::fmt;
 use std::path::{Component, Path};
-use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
+use crate::text::checked_text;
 use crate::value::ValueError;
 
-/// A folder below the workspace's root: relative, and without a step upwards. Whether it is there, and whether a link
-/// in it leads elsewhere, is looked at when the workspace is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RelativeFolder(String);
+checked_text! {
+    /// A folder below the workspace's root: relative, and without a step upwards, `.` or doubled slashes. Whether it is
+    /// there, and whether a link in it leads elsewhere, is looked at when the workspace is.
+    RelativeFolder: relative_folder => ValueError;
+}
 
 impl RelativeFolder {
     /// More than the kernel takes in one path.
     const LONGEST: usize = 1024;
 
-    /// Its path, without `.` and doubled slashes.
+    /// Its path.
     #[must_use]
     pub fn as_path(&self) -> &Path {
         Path::new(&self.0)
     }
 }
 
-impl FromStr for RelativeFolder {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let refuse = |problem| {
-            Err(ValueError::new(
-                text,
-                problem,
-                "type a path below the repository's root, such as `services/api`",
-            ))
-        };
-        if text.chars().any(char::is_control) {
-            return refuse("holds a control character");
-        }
-        if text.len() > Self::LONGEST {
-            return refuse("is too long for a folder");
-        }
-        let mut names = Vec::new();
-        for component in Path::new(text).components() {
-            match component {
-                Component::Normal(name) => names.push(name.to_str().unwrap_or_default()),
-                Component::CurDir => {}
-                Component::ParentDir => return refuse("leads upwards"),
-                Component::RootDir | Component::Prefix(_) => return refuse("is not relative"),
-            }
-        }
-        match names.is_empty() {
-            true => refuse("is not a folder below the root"),
-            false => Ok(Self(names.join("/"))),
+fn relative_folder(text: &str) -> Result<String, ValueError> {
+    let hint = "type a path below the repository's root, such as `services/api`";
+    let refuse = |problem| Err(ValueError::new(text, problem, hint));
+    if text.chars().any(char::is_control) {
+        return refuse("holds a control character");
+    }
+    if text.len() > RelativeFolder::LONGEST {
+        return refuse("is too long for a folder");
+    }
+    let mut names = Vec::new();
+    for component in Path::new(text).components() {
+        match component {
+            Component::Normal(name) => names.push(name.to_str().unwrap_or_default()),
+            Component::CurDir => {}
+            Component::ParentDir => return refuse("leads upwards"),
+            Component::RootDir | Component::Prefix(_) => return refuse("is not relative"),
         }
     }
-}
-
-impl TryFrom<String> for RelativeFolder {
-    type Error = ValueError;
-
-    fn try_from(text: String) -> Result<Self, ValueError> {
-        text.parse()
-    }
-}
-
-impl From<RelativeFolder> for String {
-    fn from(folder: RelativeFolder) -> Self {
-        folder.0
-    }
-}
-
-impl fmt::Display for RelativeFolder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+    match names.is_empty() {
+        true => refuse("is not a folder below the root"),
+        false => Ok(names.join("/")),
     }
 }
 

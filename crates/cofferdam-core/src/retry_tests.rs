@@ -11,7 +11,7 @@ fn any_policy() -> impl Strategy<Value = RetryPolicy> {
 }
 
 fn any_class() -> impl Strategy<Value = FailureClass> {
-    proptest::sample::select(&FailureClass::ALL[..])
+    proptest::sample::select(FailureClass::ALL)
 }
 
 fn any_attempt() -> impl Strategy<Value = AttemptRef> {

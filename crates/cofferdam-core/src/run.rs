@@ -1,6 +1,5 @@
 //! One request to do work, and the state it is in. The request never changes; the state does.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -123,15 +122,20 @@ pub struct PromptSetup {
 }
 
 impl AgentSetup {
+    /// This CLI, asked to do this.
+    #[must_use]
+    pub fn of(cli: Provider, setup: PromptSetup) -> Self {
+        match cli {
+            Provider::ClaudeCode => Self::ClaudeCode(setup),
+            Provider::Codex => Self::Codex(setup),
+            Provider::OpenCode => Self::OpenCode(setup),
+        }
+    }
+
     /// The provider's name.
     #[must_use]
     pub fn provider(&self) -> &'static str {
-        match self {
-            Self::Command { .. } => "command",
-            Self::ClaudeCode(_) => "claude_code",
-            Self::Codex(_) => "codex",
-            Self::OpenCode(_) => "opencode",
-        }
+        self.cli().map_or("command", Provider::as_str)
     }
 
     /// Which CLI it is; `None` for a plain command.
@@ -209,6 +213,8 @@ pub struct RunRequest {
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum RunState {
     /// Waits for a node, for the first time or again.
     Queued,
@@ -241,20 +247,13 @@ impl RunState {
     /// The name on the wire and in the store.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::TimedOut => "timed_out",
-        }
+        self.into()
     }
 
     /// The state of this name, if there is one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == text)
+        text.parse().ok()
     }
 
     /// The state after a transition.
@@ -280,12 +279,6 @@ impl From<&Outcome> for RunState {
             Outcome::Cancelled => Self::Cancelled,
             Outcome::TimedOut { .. } => Self::TimedOut,
         }
-    }
-}
-
-impl fmt::Display for RunState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

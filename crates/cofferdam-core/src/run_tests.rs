@@ -6,7 +6,7 @@ use crate::outcome::FailureClass;
 fn any_outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         Just(Outcome::Succeeded),
-        proptest::sample::select(&FailureClass::ALL[..]).prop_map(|class| Outcome::failed(class, "why")),
+        proptest::sample::select(FailureClass::ALL).prop_map(|class| Outcome::failed(class, "why")),
         Just(Outcome::Cancelled),
         any::<u64>().prop_map(|timeout_ms| Outcome::TimedOut { timeout_ms }),
     ]

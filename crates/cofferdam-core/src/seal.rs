@@ -172,6 +172,20 @@ pub struct OutsideSeal {
     pub limits_note: Option<String>,
     /// Whether bytes written are watched, and their limit.
     pub workspace_bytes: Option<u64>,
+    /// How that limit is held.
+    #[serde(default)]
+    pub disk: DiskLimit,
+}
+
+/// How the limit on what is written is held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiskLimit {
+    /// What is written is summed up some times a second: a fast writer is stopped late.
+    #[default]
+    Sampled,
+    /// It goes to a file system that is no larger.
+    FixedSize,
 }
 
 /// A place where the measured seal is less than the policy.

@@ -55,6 +55,7 @@ fn good() -> Seal {
             }),
             limits_note: None,
             workspace_bytes: Some(workspace_bytes),
+            disk: DiskLimit::Sampled,
         },
         hidden: Vec::new(),
         stripped: Vec::new(),

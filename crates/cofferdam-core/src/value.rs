@@ -14,6 +14,14 @@ pub struct ValueError {
 }
 
 impl ValueError {
+    /// The text as it is, if it is right.
+    pub(crate) fn unless(is_right: bool, text: &str, problem: &str, hint: &str) -> Result<String, Self> {
+        match is_right {
+            true => Ok(text.to_owned()),
+            false => Err(Self::new(text, problem, hint)),
+        }
+    }
+
     /// What is wrong with a text, in words that follow it, and what to type instead.
     pub(crate) fn new(text: &str, problem: &str, hint: &str) -> Self {
         Self { problem: format!("`{}` {problem}", printable(text)), hint: hint.to_owned() }

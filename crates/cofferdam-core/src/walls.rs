@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 /// One wall of the sandbox, as it is named in a seal, in a breach and in the attack suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Wall {
     /// User, mount, pid, network, ipc, uts and cgroup namespaces.
     Namespaces,
@@ -27,38 +29,15 @@ pub enum Wall {
 }
 
 impl Wall {
-    /// Every wall, in the order in which they are put up.
-    pub const ALL: [Self; 9] = [
-        Self::Namespaces,
-        Self::Network,
-        Self::User,
-        Self::Capabilities,
-        Self::NoNewPrivileges,
-        Self::Seccomp,
-        Self::Landlock,
-        Self::Mounts,
-        Self::Limits,
-    ];
-
     /// The name that seals, tables and documents use.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Namespaces => "namespaces",
-            Self::Network => "network",
-            Self::User => "user",
-            Self::Capabilities => "capabilities",
-            Self::NoNewPrivileges => "no_new_privileges",
-            Self::Seccomp => "seccomp",
-            Self::Landlock => "landlock",
-            Self::Mounts => "mounts",
-            Self::Limits => "limits",
-        }
+        self.into()
     }
 }
 
 /// The walls that the worker puts around each process that it starts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WallPlan {
     /// Set no-new-privileges.
     pub no_new_privileges: bool,
@@ -79,13 +58,6 @@ impl WallPlan {
     /// No wall at all: the `host` backend.
     #[must_use]
     pub fn none() -> Self {
-        Self {
-            no_new_privileges: false,
-            seccomp: false,
-            landlock_writable: None,
-            open_files: None,
-            processes: None,
-            file_bytes: None,
-        }
+        Self::default()
     }
 }

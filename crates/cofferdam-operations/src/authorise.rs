@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use cofferdam_core::{
-    Action, Actor, Beyond, ChosenPolicy, InputError, Lists, OwnerName, PathUse, Refusal, RunId, RunRequest,
-    Sees, Source, Subject, Visibility, may, may_at_all,
+    Action, Actor, Beyond, ChosenPolicy, FetchRule, InputError, Lists, OwnerName, PathUse, Refusal, RunId,
+    RunRequest, Sees, Source, Subject, Visibility, may, may_at_all,
 };
 use cofferdam_mandate::{Mandate, issue};
 use cofferdam_store::RunRecord;
@@ -81,12 +81,28 @@ impl Operations {
         if actor.is_unbounded() {
             return Ok(Vec::new());
         }
-        let project = match &request.placement.project {
-            Some(project) => self.store.find_project(project.as_str()).await?,
-            None => None,
-        };
-        let project = project.as_ref().map(|project| &project.source);
-        Ok(self.lists(policy, project).beyond(actor, request))
+        let project = self.project_source(request).await?;
+        Ok(self.lists(policy, project.as_ref()).beyond(actor, request))
+    }
+
+    /// How the repository of a request is fetched that an actor may make.
+    pub(crate) async fn fetch_rule(&self, actor: &Actor, request: &RunRequest) -> Result<FetchRule, Error> {
+        if actor.is_unbounded() {
+            return Ok(FetchRule::AsUser);
+        }
+        let project = self.project_source(request).await?;
+        Ok(self.lists(ChosenPolicy::Unknown, project.as_ref()).fetch_rule(actor, &request.source))
+    }
+
+    /// Where the project of a request has its workspaces from, as it is registered now.
+    async fn project_source(&self, request: &RunRequest) -> Result<Option<Source>, Error> {
+        match &request.placement.project {
+            Some(project) => {
+                let found = self.store.find_project(project.as_str()).await?;
+                Ok(found.map(|project| project.source))
+            }
+            None => Ok(None),
+        }
     }
 
     /// Whether a repository is beyond what an actor may name.

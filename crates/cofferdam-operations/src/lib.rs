@@ -25,13 +25,12 @@ use cofferdam_core::Effective;
 use cofferdam_store::Store;
 
 pub use audit::AuditPage;
+pub use clock::now_ms;
 pub use error::Error;
 pub use keys::{KeyText, MadeKey, NewKeyInput, NotAKey};
-pub use projects::ProjectInput;
 pub use random::random_bits;
 pub use runs::{
-    Accepted, Cancelled, EventPage, Judged, MOST_MESSAGE_CHARACTERS, NewRun, RunListInput, RunPage,
-    SentMessage, Way,
+    Accepted, Cancelled, EventPage, Judged, MOST_MESSAGE_CHARACTERS, NewRun, RunPage, SentMessage, Way,
 };
 
 /// Everything that somebody can do to one record. Cloning shares it.

@@ -28,6 +28,13 @@ impl ConfinedFolder {
         Ok(Self { root: rustix::fs::openat(CWD, path, flags, Mode::empty())? })
     }
 
+    /// The same for a path that was resolved before, and has no symlinks unless somebody put one there since.
+    pub(crate) fn open_exactly(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+        Ok(Self { root: rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve)? })
+    }
+
     /// Opens a folder below; the empty path is the root itself.
     pub(crate) fn folder(&self, below: &Path) -> io::Result<OpenFolder> {
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };

@@ -1,13 +1,17 @@
 //! The state folder: where everything is that must outlive a process.
 
+mod own;
+
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use cofferdam_core::{NodeId, NodeName, PlaceId};
+
+pub use own::HomeError;
 
 /// The state folder (`~/.cofferdam`, or `COFFERDAM_HOME`), closed to everybody else.
 #[derive(Debug, Clone)]
@@ -19,13 +23,13 @@ impl Home {
     /// Opens the state folder, making it if it is not there.
     ///
     /// # Errors
-    /// If it cannot be made or closed to others.
-    pub fn open(root: &Path) -> io::Result<Self> {
+    /// If it cannot be made or closed to others, or if somebody else could have written what is in it.
+    pub fn open(root: &Path) -> Result<Self, HomeError> {
         let make = |path: &Path| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-        make(root)?;
-        let root = root.canonicalize()?;
-        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o700))?;
-        let home = Self { root };
+        let root = std::path::absolute(root)?;
+        own::check_above(&root)?;
+        make(&root)?;
+        let home = Self { root: own::close(&root)? };
         let folders = [
             home.sandboxes(),
             home.workspaces(),
@@ -45,6 +49,18 @@ impl Home {
         // A folder for each run is made in these, and most go with it.
         [home.workspaces(), home.runs()].iter().for_each(|folder| cofferdam_sandbox::spread(folder));
         Ok(home)
+    }
+
+    /// Refuses a state folder that somebody else could have written, for whoever only reads from it. One that is not there
+    /// says nothing, and is not made.
+    ///
+    /// # Errors
+    /// [`HomeError`] says who, and what to type.
+    pub fn check(root: &Path) -> Result<(), HomeError> {
+        match root.symlink_metadata() {
+            Ok(_) => own::check(&std::path::absolute(root)?).map(drop),
+            Err(_) => Ok(()),
+        }
     }
 
     /// The folder itself.

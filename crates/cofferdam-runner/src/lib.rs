@@ -20,7 +20,9 @@ mod home;
 pub mod installation;
 pub mod logins;
 mod node;
+mod ownership;
 mod pristine_git;
+mod programs;
 pub mod publish;
 pub mod raw_path;
 pub mod recovery;
@@ -37,7 +39,8 @@ pub use egress::{
 };
 pub use execute::ExecuteError;
 pub use failpoints::FAILPOINTS;
-pub use home::Home;
+pub use home::{Home, HomeError};
 pub use node::{
     CallerPaths, EnvLookup, GitLookup, ModelChoice, ModelLookup, NoModel, Node, NodeOptions, is_alive, now_ms,
 };
+pub use programs::{Git, ProgramError, find_program};

@@ -6,11 +6,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use cofferdam_broker::GitCredential;
-use cofferdam_core::{HostPort, Login, Mode, NodeId, PlaceId, Provider, Redactor, Vendor};
+use cofferdam_core::{Login, Mode, NodeId, PlaceId, Provider, Redactor, RepoUrl, Source, Vendor};
+use cofferdam_net::Dialer;
 use cofferdam_operations::Operations;
+pub use cofferdam_operations::now_ms;
 use cofferdam_sandbox::{Attachment, Backend};
 use cofferdam_store::{ArtifactStore, ClaimRules, Listens, Owner, Store, Wakes, wake_all};
 use rustix::fs::{FlockOperation, flock};
@@ -18,6 +20,7 @@ use tokio::sync::watch;
 
 use crate::egress::BrokerAccess;
 use crate::home::Home;
+use crate::installation::Search;
 
 /// Looks up a variable of the caller's environment, which only the binary reads.
 pub type EnvLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -53,6 +56,8 @@ pub struct NodeOptions {
     pub broker: BrokerAccess,
     /// What opens git hosts.
     pub git: GitLookup,
+    /// Connects to git hosts on behalf of others.
+    pub dialer: Dialer,
     /// What opens models.
     pub models: ModelLookup,
     /// Knows the caller's secrets. What an attempt may see is added for that attempt.
@@ -85,8 +90,8 @@ pub struct NoModel {
     pub hint: String,
 }
 
-/// Finds what opens repositories at a host, if anything does.
-pub type GitLookup = Arc<dyn Fn(&HostPort) -> Option<GitCredential> + Send + Sync>;
+/// Finds what opens a repository that the caller named, if anything does.
+pub type GitLookup = Arc<dyn Fn(&RepoUrl) -> Option<GitCredential> + Send + Sync>;
 
 /// Where the caller's programs are.
 #[derive(Debug, Clone, Default)]
@@ -95,6 +100,17 @@ pub struct CallerPaths {
     pub path: Vec<PathBuf>,
     /// The caller's home.
     pub home: Option<PathBuf>,
+}
+
+impl CallerPaths {
+    /// Where programs for a run are looked for: not in its own repository.
+    pub(crate) fn search<'a>(&'a self, source: &'a Source) -> Search<'a> {
+        let exclude = match source {
+            Source::Local { path } => Some(path.as_path()),
+            Source::Git { .. } | Source::Empty => None,
+        };
+        Search { path: &self.path, home: self.home.as_deref(), exclude }
+    }
 }
 
 /// One process that executes runs.
@@ -110,6 +126,7 @@ pub struct Node {
     pub(crate) caller: CallerPaths,
     pub(crate) broker: BrokerAccess,
     pub(crate) git: GitLookup,
+    pub(crate) dialer: Dialer,
     pub(crate) models: ModelLookup,
     pub(crate) redactor: Redactor,
     pub(crate) rules: ClaimRules,
@@ -149,6 +166,7 @@ impl Node {
             caller: options.caller,
             broker: options.broker,
             git: options.git,
+            dialer: options.dialer,
             models: options.models,
             redactor: options.redactor,
             rules: options.rules,
@@ -297,11 +315,4 @@ fn forget(home: &Home, id: &NodeId, path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-/// Milliseconds since 1970: the only place of this crate that reads the clock.
-#[must_use]
-pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

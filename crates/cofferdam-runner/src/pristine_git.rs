@@ -11,6 +11,8 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::programs::Git;
+
 /// Makes an empty repository with no configuration beyond what git insists on.
 pub(crate) fn init(git_dir: &Path) -> io::Result<()> {
     fs::create_dir_all(git_dir.join("objects/info"))?;
@@ -22,12 +24,8 @@ pub(crate) fn init(git_dir: &Path) -> io::Result<()> {
 }
 
 /// A git command on a repository of ours: no configuration, no attributes, no hooks, no prompts.
-pub(crate) fn command(git: &Path, git_dir: &Path) -> Command {
-    let mut command = Command::new(git);
-    command.env_clear();
-    if let Some(path) = std::env::var_os("PATH") {
-        command.env("PATH", path);
-    }
+pub(crate) fn command(git: &Git, git_dir: &Path) -> Command {
+    let mut command = git.command_without_environment();
     command
         .env("GIT_DIR", git_dir)
         .env("GIT_CONFIG_NOSYSTEM", "1")

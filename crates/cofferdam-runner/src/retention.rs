@@ -1,11 +1,13 @@
 //! Forgets what runs have left once it was kept long enough.
 
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use cofferdam_core::{RetentionDays, RetentionSettings, RunId, with_causes};
 use cofferdam_store::{ArtifactStore, Error, Expired, Retention, Store};
 
 use crate::home::Home;
+use crate::workspace::{self, Cleared, Keep};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -22,6 +24,8 @@ pub struct Removed {
     pub files: u64,
     /// Files and objects that are forgotten and could not be removed.
     pub stuck: u64,
+    /// Mirrors and checkouts of this state folder that are gone.
+    pub fetched: Cleared,
 }
 
 /// Removes what is older than the settings say, until nothing of it is left. Any node may do it at any time; two at once share the
@@ -40,12 +44,15 @@ pub async fn run_once(
         runs_before_ms: before(settings.runs_days, now_ms),
         events_before_ms: before(settings.events_days, now_ms),
         artifacts_before_ms: before(settings.artifacts_days, now_ms),
+        artifacts_most_bytes: match artifacts {
+            ArtifactStore::Folder => settings.artifacts_size.bytes(),
+            // It fills no disk of ours, and what is in it may be worth more than we know.
+            ArtifactStore::Bucket(_) => None,
+        },
         audit_before_ms: before(settings.audit_days, now_ms),
+        now_ms,
     };
-    let mut removed = Removed::default();
-    if retention == Retention::default() {
-        return Ok(removed);
-    }
+    let mut removed = Removed { fetched: clear(home, settings, now_ms).await, ..Removed::default() };
     loop {
         let expired = store.expire(&retention).await?;
         if expired == Expired::default() {
@@ -69,12 +76,30 @@ pub async fn run_once(
     }
 }
 
-/// 0 days is for ever.
-fn before(days: RetentionDays, now_ms: u64) -> Option<u64> {
-    match days.count() {
-        0 => None,
-        days => Some(now_ms.saturating_sub(u64::from(days) * DAY_MS)),
+/// What was fetched for runs goes by the same clock. What cannot be removed is said, and no error: the record is more
+/// important.
+async fn clear(home: &Home, settings: &RetentionSettings, now_ms: u64) -> Cleared {
+    let before_ms = before(settings.checkouts_days, now_ms);
+    let keep = Keep {
+        used_since: before_ms.map(|at_ms| SystemTime::UNIX_EPOCH + Duration::from_millis(at_ms)),
+        most_bytes: settings.checkouts_size.bytes(),
+    };
+    let home = home.clone();
+    match tokio::task::spawn_blocking(move || workspace::clear(&home, keep)).await {
+        Ok(Ok(cleared)) => cleared,
+        Ok(Err(error)) => {
+            tracing::warn!(error = %with_causes(&error), "old mirrors and checkouts could not be removed");
+            Cleared::default()
+        }
+        Err(error) => {
+            tracing::error!(%error, "the removal of old mirrors and checkouts panicked");
+            Cleared::default()
+        }
     }
+}
+
+fn before(days: RetentionDays, now_ms: u64) -> Option<u64> {
+    days.days().map(|days| now_ms.saturating_sub(u64::from(days) * DAY_MS))
 }
 
 /// What is left of the run's folder: copies of objects, and empty folders.
@@ -91,7 +116,7 @@ mod tests {
     #[test]
     fn days_are_counted_back_from_now_and_none_is_for_ever() {
         let days = |text: &str| -> RetentionDays { text.parse().expect("a number") };
-        assert_eq!(before(days("0"), 10 * DAY_MS), None);
+        assert_eq!(before(days("forever"), 10 * DAY_MS), None);
         assert_eq!(before(days("3"), 10 * DAY_MS), Some(7 * DAY_MS));
     }
 }

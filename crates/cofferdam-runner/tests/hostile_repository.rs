@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use cofferdam_runner::artifacts::{ApplyError, apply};
 
@@ -202,6 +203,77 @@ fn alternates_cannot_name_any_folder() {
     fs::write(root.join(".git/objects/info/alternates"), lines).unwrap();
     let prepared = place.prepare(&cofferdam_core::Source::Local { path: root }).unwrap();
     assert!(prepared.read_only.is_empty(), "{:?}", prepared.read_only);
+}
+
+fn give(path: &Path, owner: u32) {
+    shell(path, &format!("chown -hR {owner}:{owner} ."));
+}
+
+/// Attack: a user whose repository root runs names root's, and finds them in the sandbox.
+#[test]
+fn what_a_repository_of_another_user_names_of_roots_is_not_followed() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root to make files of several owners");
+        return;
+    }
+    for place in [Place::new(), Place::copying()] {
+        let roots = place.repository("roots", "echo secret > secret");
+        let root = place.repository("repo", "echo a > a");
+        let objects = roots.join(".git/objects");
+        let alternates = root.join(".git/objects/info/alternates");
+        fs::write(&alternates, format!("{}\n", objects.display())).unwrap();
+        let linked = place.path("linked");
+        shell(&roots, &format!("git worktree add -q {}", linked.display()));
+        let exclude = root.join(".git/info/exclude");
+        let _ = fs::remove_file(&exclude);
+        symlink(roots.join("secret"), &exclude).unwrap();
+        let prepare =
+            |path: &Path| place.prepare(&cofferdam_core::Source::Local { path: path.to_owned() }).unwrap();
+        // Root's own repository leads to root's: without the wall, so would this one.
+        assert_eq!(prepare(&root).read_only, std::slice::from_ref(&objects));
+        assert!(prepare(&linked).warnings.is_empty());
+        give(&root, 12345);
+        give(&linked, 12345);
+        let prepared = prepare(&root);
+        assert!(prepared.read_only.is_empty(), "{:?}", prepared.read_only);
+        if matches!(prepared.workspace, cofferdam_sandbox::Workspace::Folder { .. }) {
+            assert_eq!(prepared.base.exclude, None);
+        }
+        let prepared = prepare(&linked);
+        assert!(prepared.companions.is_empty() && prepared.read_only.is_empty());
+        assert_eq!(prepared.warnings.len(), 1, "{:?}", prepared.warnings);
+    }
+}
+
+/// Attack: the folder that was named is replaced by a link to another before it is looked at.
+#[test]
+fn a_folder_that_is_a_link_by_now_is_refused() {
+    for place in [Place::new(), Place::copying()] {
+        let root = place.repository("repo", "echo a > a");
+        let other = place.repository("other", "echo secret > secret");
+        fs::rename(&root, place.path("moved")).unwrap();
+        symlink(&other, &root).unwrap();
+        let error = place.prepare(&cofferdam_core::Source::Local { path: root }).unwrap_err();
+        assert!(matches!(error, cofferdam_runner::workspace::Error::Linked { .. }), "{error}");
+    }
+}
+
+/// A copy that root makes shows what the repository's owner could read, and no more.
+#[test]
+fn a_copy_leaves_out_what_the_owner_could_not_read() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root to make files of several owners");
+        return;
+    }
+    let place = Place::copying();
+    let root = place.repository("repo", "echo a > a");
+    give(&root, 12345);
+    shell(&root, "echo x > closed; chmod 600 closed; mkdir -m 700 folder; echo x > folder/x; echo y > open");
+    let prepared = place.prepare(&cofferdam_core::Source::Local { path: root }).unwrap();
+    let cofferdam_sandbox::Workspace::Folder { path } = &prepared.workspace else { panic!("{prepared:?}") };
+    assert!(path.join("open").exists() && path.join("a").exists());
+    assert!(!path.join("closed").exists() && !path.join("folder").exists());
+    assert_eq!(prepared.warnings.len(), 2, "{:?}", prepared.warnings);
 }
 
 /// A tarball can hold what no clone can: a pipe that nobody writes to, a link to a device without an end.

@@ -5,5 +5,6 @@
 mod diff_round_trip;
 mod fixture;
 mod hostile_repository;
+mod kept;
 mod ordinary_user;
 mod sources;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use cofferdam_core::{AttemptRef, LocalUrls, RepoUrl, RunId, SandboxId, Source};
+use cofferdam_core::{AttemptRef, FailureClass, LocalUrls, RepoUrl, RunId, SandboxId, Source};
 use cofferdam_runner::workspace::{self, Error, find_repository};
 use cofferdam_sandbox::Workspace;
 
@@ -217,7 +217,7 @@ fn an_address_without_a_repository_is_a_clear_error() {
     let place = Place::new();
     let error = place.prepare(&git(&place.path("nothing"), None)).unwrap_err();
     assert!(matches!(&error, Error::Fetch { message, .. } if message.contains("does not")), "{error}");
-    assert!(error.is_transient());
+    assert_eq!(error.class(), FailureClass::Repository);
 }
 
 #[test]

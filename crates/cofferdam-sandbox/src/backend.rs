@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use crate::errors::{CreateError, OpenError, Refusal, RefusalKind};
 pub use crate::finding::{Finding, Status};
+use crate::native::tool_path;
 
 /// Makes sandboxes of one mode.
 #[async_trait]
@@ -47,7 +48,9 @@ pub trait Backend: Send + Sync {
     }
 
     /// The folder inside that holds the workspace, which was to be at `target`.
-    fn working_directory(&self, layers: &Layers, target: &Path) -> String;
+    fn working_directory(&self, _layers: &Layers, target: &Path) -> String {
+        target.display().to_string()
+    }
 
     /// Where a folder that the agent keeps is inside.
     fn kept_path(&self, kept: &Kept) -> PathBuf {
@@ -55,7 +58,9 @@ pub trait Backend: Send + Sync {
     }
 
     /// Where a path of the host that was put into the sandbox is inside.
-    fn shown_path(&self, shown: &Shown) -> PathBuf;
+    fn shown_path(&self, shown: &Shown) -> PathBuf {
+        shown.target.clone()
+    }
 
     /// Makes the sandbox and starts the worker in it.
     ///
@@ -64,7 +69,9 @@ pub trait Backend: Send + Sync {
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError>;
 
     /// Where a tool finds one of its folders.
-    fn tool_path(&self, folder: &ToolFolder) -> PathBuf;
+    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
+        tool_path(folder)
+    }
 
     /// Runs a role of our own binary on what an agent has left, as sealed as the agent was: whatever reads
     /// hostile files may be turned against us by them. The sandbox must have ended.

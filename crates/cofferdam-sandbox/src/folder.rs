@@ -10,6 +10,7 @@ use cofferdam_core::SandboxId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::random::random;
 use crate::remove::remove_tree;
 use crate::spread::spread;
 
@@ -90,9 +91,7 @@ impl Folder {
     /// Gives the folder a ticket: whoever is started for it shows it, and is known from whoever was started for an earlier
     /// folder at the same path.
     pub(crate) fn issue_ticket(&self) -> io::Result<String> {
-        let mut random = [0; 16];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-        let ticket = format!("{:032x}", u128::from_ne_bytes(random));
+        let ticket = format!("{:032x}", u128::from_ne_bytes(random()?));
         self.write(Record::Ticket, &ticket)?;
         Ok(ticket)
     }
@@ -118,7 +117,7 @@ impl Folder {
     }
 
     /// A private folder inside, made on the spot.
-    pub(crate) fn make(&self, name: &str) -> io::Result<PathBuf> {
+    pub(crate) fn make(&self, name: impl AsRef<Path>) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(path)

@@ -19,6 +19,7 @@ mod handed_over;
 pub mod host;
 mod machine_name;
 pub mod native;
+mod random;
 mod remove;
 mod shim;
 mod shim_sandbox;

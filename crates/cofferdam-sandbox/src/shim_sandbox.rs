@@ -1,18 +1,18 @@
 //! A sandbox that a shim watches: how it is attached to, waited for and ended.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tokio::net::UnixStream;
 
 use crate::backend::{Layers, OpenError, Process, Sandbox};
 use crate::folder::{Folder, Record};
 use crate::native::watch_descriptor;
 use crate::remove::remove_tree;
-use crate::shim::{INPUT_SOCKET, KILL_SOCKET, ProcessRecord, ShimPlan};
+use crate::shim::{HeldProcess, INPUT_SOCKET, KILL_SOCKET, ProcessRecord, ShimPlan};
 use crate::{handed_over, native, socket, tail};
 
 /// How long a shim has to end its sandbox before it is killed itself, which ends it as well.
@@ -59,6 +59,7 @@ impl ShimSandbox {
                 native::end_cgroup(&cgroup)?;
             }
             native::release_ids(&folder)?;
+            native::remove_fixed_size(folder.path())?;
             remove_tree(folder.path())
         });
         removed
@@ -70,24 +71,21 @@ impl ShimSandbox {
     /// Kills the shim, and with it the sandbox, which is tied to it.
     async fn kill_shim(&self) -> Result<(), OpenError> {
         let Some(record) = self.shim()? else { return Ok(()) };
-        if let Some(pid) = Pid::from_raw(record.pid).filter(|_| record.is_alive()) {
-            kill_process(pid, Signal::KILL).map_err(|e| self.error("kill the shim")(e.into()))?;
-        }
+        record.kill().map_err(self.error("kill the shim"))?;
         self.shim_ended().await
+    }
+
+    /// The shim; `None` if it is gone.
+    fn held_shim(&self) -> Result<Option<HeldProcess>, OpenError> {
+        let held = self.shim()?.map(ProcessRecord::hold).transpose().map_err(self.error("watch the shim"))?;
+        Ok(held.flatten())
     }
 
     /// Waits until the shim is gone.
     async fn shim_ended(&self) -> Result<(), OpenError> {
-        let Some(record) = self.shim()? else { return Ok(()) };
-        let pid = Pid::from_raw(record.pid).ok_or(io::ErrorKind::InvalidData).map_err(io::Error::from);
-        let pid = pid.map_err(self.error("read the shim's record"))?;
-        let Ok(pidfd) = pidfd_open(pid, PidfdFlags::NONBLOCK) else { return Ok(()) };
-        // The number may have been given to another process since it was looked at.
-        if !record.is_alive() {
-            return Ok(());
-        }
-        let pidfd = watch_descriptor(pidfd).map_err(self.error("watch the shim"))?;
-        let _ready = pidfd.readable().await.map_err(self.error("watch the shim"))?;
+        let Some(shim) = self.held_shim()? else { return Ok(()) };
+        let shim = watch_descriptor(shim.into()).map_err(self.error("watch the shim"))?;
+        let _ready = shim.readable().await.map_err(self.error("watch the shim"))?;
         Ok(())
     }
 }
@@ -121,12 +119,7 @@ impl Sandbox for ShimSandbox {
                 // It has ended; what it printed can still be read.
                 Err(_) => Box::pin(tokio::io::sink()),
             };
-        let ended = match self.shim()? {
-            Some(record) => Pid::from_raw(record.pid)
-                .and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok())
-                .filter(|_| record.is_alive()),
-            None => None,
-        };
+        let ended = self.held_shim()?.map(OwnedFd::from);
         let stdout =
             tail::follow(&self.folder.worker_output(), ended).map_err(self.error("read the output"))?;
         Ok(Process { stdin, stdout })

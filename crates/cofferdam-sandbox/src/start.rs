@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use cofferdam_core::SandboxId;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::io::AsyncReadExt;
 
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, ToolOutput};
@@ -96,7 +97,10 @@ pub(crate) async fn run_command(
     // A launcher is tied to the thread that started it, so that thread stays until it has ended.
     let waiting = tokio::task::spawn_blocking(move || -> io::Result<(std::process::ExitStatus, String)> {
         let mut child = command.spawn()?;
-        let _ = started.send(child.id());
+        // Before anybody waits for it: until then its number is its own.
+        if let Ok(process) = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            let _ = started.send(process);
+        }
         let mut message = String::new();
         if let Some(stderr) = child.stderr.take() {
             io::Read::read_to_string(&mut io::Read::take(stderr, 64 << 10), &mut message)?;
@@ -104,15 +108,15 @@ pub(crate) async fn run_command(
         Ok((child.wait()?, message))
     });
     let kill = async {
-        let pid = starting.await;
+        let process = starting.await;
         tokio::time::sleep(deadline).await;
-        pid.ok().and_then(|pid| rustix::process::Pid::from_raw(pid.cast_signed()))
+        process.ok()
     };
     let ended = tokio::select! {
         ended = waiting => ended,
-        pid = kill => {
-            if let Some(pid) = pid {
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        process = kill => {
+            if let Some(process) = process {
+                let _ = pidfd_send_signal(process, Signal::KILL);
             }
             return Ok(ToolOutput { code: None, message: format!("it took longer than {} s", deadline.as_secs()) });
         }

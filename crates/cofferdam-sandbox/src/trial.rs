@@ -15,6 +15,7 @@ use crate::backend::{
     Attachment, Backend, CreateError, Finding, OpenError, Process, Refusal, Sandbox, SandboxSpec, Status,
     Workspace,
 };
+use crate::random::random;
 use crate::remove::remove_tree;
 use crate::trials;
 
@@ -209,8 +210,7 @@ fn job(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Job 
 
 fn new_run() -> RunId {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut random = [0; 16];
     // Two trials of one process and millisecond would meet in a folder that exists, and say so.
-    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
-    RunId::new(u64::try_from(now.as_millis()).unwrap_or_default(), u128::from_ne_bytes(random))
+    let random = u128::from_ne_bytes(random().unwrap_or_default());
+    RunId::new(u64::try_from(now.as_millis()).unwrap_or_default(), random)
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::asker::Asker;
+use crate::random::random;
 use crate::remove::remove_tree;
 
 /// One that is older was left by a process that died, whoever that was: none takes longer.
@@ -15,10 +16,8 @@ const OLD: Duration = Duration::from_secs(600);
 
 /// A new folder that the user inside may walk.
 pub(crate) fn new_folder(state: &Path, purpose: &str) -> io::Result<PathBuf> {
-    let mut random = [0; 4];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     sweep(state);
-    let name = format!("{purpose}-{:08x}-{}", u32::from_ne_bytes(random), Asker::own()?);
+    let name = format!("{purpose}-{:08x}-{}", u32::from_ne_bytes(random()?), Asker::own()?);
     let place = state.join("trials").join(name);
     fs::create_dir_all(&place)?;
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755))?;

@@ -1,9 +1,9 @@
 //! What every handler works with.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use cofferdam_core::Effective;
+pub(crate) use cofferdam_operations::now_ms;
 use cofferdam_operations::{Operations, RootLookup};
 use cofferdam_store::Store;
 use tokio::sync::Semaphore;
@@ -106,12 +106,6 @@ impl App {
     pub(crate) fn streams(&self) -> &Arc<Semaphore> {
         &self.shared.streams
     }
-}
-
-/// Milliseconds since the epoch.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether a root of the operator's that is a link leads above a path.

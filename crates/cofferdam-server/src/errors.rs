@@ -1,5 +1,6 @@
 //! From what went wrong to what is answered: the only place where that is decided.
 
+use axum::Json;
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::{ErrorBody, ErrorCode};
 use cofferdam_core::{InputError, InputErrorKind, InputSyntax, Refusal, Scope, with_causes};
@@ -14,6 +15,9 @@ pub(crate) struct ApiError {
     details: Option<Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
+
+/// What a handler answers: JSON, or an error.
+pub(crate) type Answer<T> = Result<Json<T>, ApiError>;
 
 /// When a caller may come back that was refused for a while.
 const COME_BACK: HeaderValue = HeaderValue::from_static("5");
@@ -58,7 +62,7 @@ impl ApiError {
             details: self.details,
         };
         let status = StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, axum::Json(body)).into_response();
+        let mut response = (status, Json(body)).into_response();
         response.headers_mut().extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
         response
     }

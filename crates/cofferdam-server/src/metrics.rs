@@ -85,6 +85,16 @@ impl Metrics {
         let plain = |value: String| vec![(String::new(), value)];
         let up = u8::from(seen.store_fault.is_none());
         gauge("store_up", "Whether the record of runs can be used.", "gauge", &plain(up.to_string()));
+        if let Some(disk) = seen.disk {
+            let (free, total) = (disk.free_bytes.to_string(), disk.total_bytes.to_string());
+            gauge(
+                "disk_free_bytes",
+                "What the disk of the state folder has room for.",
+                "gauge",
+                &plain(free),
+            );
+            gauge("disk_size_bytes", "The size of that disk.", "gauge", &plain(total));
+        }
         let runs = seen
             .counts
             .counts

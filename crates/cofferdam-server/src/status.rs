@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use cofferdam_core::Mode;
-use cofferdam_store::{NodeHealth, NodeRecord, StateCounts};
+use cofferdam_core::{DiskSpace, Mode};
+use cofferdam_store::{NodeHealth, NodeRecord, StateCounts, disk_space};
 use tokio::sync::watch;
 
 use crate::app::{App, now_ms};
@@ -24,6 +24,8 @@ pub(crate) struct Seen {
     pub(crate) store_fault: Option<String>,
     /// Why work that is taken may wait.
     pub(crate) backend_fault: Option<String>,
+    /// The disk of the state folder, if there is one that can be looked at.
+    pub(crate) disk: Option<DiskSpace>,
     /// The nodes that live.
     pub(crate) nodes: Vec<NodeRecord>,
     /// How many runs there are.
@@ -32,7 +34,10 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn reasons(&self) -> Vec<String> {
-        self.store_fault.iter().chain(&self.backend_fault).cloned().collect()
+        let disk = self.disk.filter(DiskSpace::is_low);
+        // Said while new work can still be taken: a full disk refuses it.
+        let disk = disk.map(|space| format!("the disk of the state folder has {}", space.words()));
+        self.store_fault.iter().chain(&self.backend_fault).cloned().chain(disk).collect()
     }
 }
 
@@ -77,19 +82,28 @@ pub(crate) async fn look(app: &App, with_counts: bool) {
         Ok::<_, cofferdam_store::Error>((nodes, counts))
     })
     .await;
+    let disk = disk(app).await;
     let seen = match looked {
         Ok(Ok((nodes, counts))) => {
             let now_ms = now_ms();
             let nodes: Vec<NodeRecord> =
                 nodes.into_iter().filter(|node| now_ms.saturating_sub(node.seen_at_ms) < SILENT_MS).collect();
             let backend_fault = backend_fault(&nodes, app.settings().settings.sandbox.mode);
-            Seen { store_fault: None, backend_fault, nodes, counts }
+            Seen { store_fault: None, backend_fault, disk, nodes, counts }
         }
         Ok(Err(_)) | Err(_) => {
-            Seen { store_fault: Some("the record of runs cannot be used".to_owned()), ..(*before).clone() }
+            let store_fault = Some("the record of runs cannot be used".to_owned());
+            Seen { store_fault, disk, ..(*before).clone() }
         }
     };
     app.status().set(seen);
+}
+
+/// The room of the state folder's disk. `None` if it does not answer, which a folder of another machine may not.
+async fn disk(app: &App) -> Option<DiskSpace> {
+    let folder = app.options().state_folder.clone()?;
+    let looking = tokio::task::spawn_blocking(move || disk_space(&folder).ok());
+    tokio::time::timeout(PATIENCE, looking).await.ok()?.ok()?
 }
 
 /// Why no node can execute a run of the mode that the settings name.
@@ -139,6 +153,17 @@ mod tests {
                 modes: vec![ModeReport { mode: Mode::Docker, missing: missing.map(str::to_owned) }],
             },
         }
+    }
+
+    #[test]
+    fn a_disk_that_is_nearly_full_is_a_reason_to_look() {
+        let seen = |free_bytes| Seen {
+            disk: Some(DiskSpace { free_bytes, total_bytes: 1_000 << 20 }),
+            ..Seen::default()
+        };
+        assert_eq!(seen(50 << 20).reasons(), Vec::<String>::new());
+        let low = seen(40 << 20).reasons();
+        assert_eq!(low, ["the disk of the state folder has 4.0 % free (40 MiB of 1000 MiB)"]);
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(crate) fn run(record: RunRecord) -> RunResponse {
         created_at_ms: record.created_at_ms,
         updated_at_ms: record.updated_at_ms,
         finished_at_ms: record.finished_at_ms,
+        events_removed_at_ms: record.events_removed_at_ms,
+        files_removed_at_ms: record.files_removed_at_ms,
     }
 }
 

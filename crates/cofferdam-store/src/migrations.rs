@@ -22,6 +22,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0006_owners.sql"),
         postgres: include_str!("../migrations/postgres/0006_owners.sql"),
     },
+    Migration {
+        version: 7,
+        sqlite: include_str!("../migrations/sqlite/0007_removed.sql"),
+        postgres: include_str!("../migrations/postgres/0007_removed.sql"),
+    },
 ];
 
 /// The newest version that this program knows.

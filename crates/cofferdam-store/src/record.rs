@@ -78,6 +78,10 @@ pub struct RunRecord {
     pub updated_at_ms: u64,
     /// When it got its final state.
     pub finished_at_ms: Option<u64>,
+    /// When its events but the first and the last were removed, because they were kept long enough.
+    pub events_removed_at_ms: Option<u64>,
+    /// When the files that it left were removed, for the same reason or because all files took too much.
+    pub files_removed_at_ms: Option<u64>,
 }
 
 /// How far a run is: what a reader of many runs looks at, again and again.
@@ -92,7 +96,7 @@ pub struct RunMark {
 }
 
 /// Which runs to list, newest first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
     /// At most so many.
     pub newest: u32,
@@ -116,16 +120,7 @@ impl RunFilter {
     /// The newest runs of any kind.
     #[must_use]
     pub fn newest(newest: u32) -> Self {
-        Self {
-            newest,
-            owner: None,
-            states: Vec::new(),
-            project: None,
-            agent: None,
-            lane: None,
-            role: None,
-            after: None,
-        }
+        Self { newest, ..Self::default() }
     }
 }
 
@@ -174,8 +169,12 @@ pub struct Retention {
     pub events_before_ms: Option<u64>,
     /// Of runs that ended before this, the files are forgotten.
     pub artifacts_before_ms: Option<u64>,
+    /// If the files of all runs take more than this together, those of the runs that ended first are forgotten.
+    pub artifacts_most_bytes: Option<u64>,
     /// Entries of the audit that were written before this are forgotten.
     pub audit_before_ms: Option<u64>,
+    /// When this is, for the record of what was removed.
+    pub now_ms: u64,
 }
 
 /// What a round of retention has taken out of the record. The files are still there, for the caller to remove.

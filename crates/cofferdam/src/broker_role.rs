@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cofferdam_core::{NodeId, NodeName};
+use cofferdam_operations::{now_ms, random_bits};
 use cofferdam_runner::{BrokerKeeper, BrokerService, Home, Stop, StoreLedger};
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
 
-use crate::caller::{Caller, now_ms, random_bits};
+use crate::caller::Caller;
 use crate::failure::Failure;
 use crate::node::BrokerSetup;
 use crate::record_place::open_store;
@@ -38,8 +39,8 @@ fn start(state: &Path, node: &str, supervised: Option<&str>) -> Result<(), Failu
     let node: NodeId = node.parse().map_err(|error| unreadable(&error))?;
     let home =
         Home::open(state).map_err(|error| Failure::internal("the state folder cannot be used", &error))?;
-    let setup =
-        BrokerSetup { secrets: CallerSecrets::of(&caller)?, settings: settings::read_in(home.root())? };
+    let settings = settings::read_in(home.root())?;
+    let setup = BrokerSetup::new(&caller, CallerSecrets::of(&caller)?, settings, Some(home.root()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -83,7 +84,7 @@ async fn serve(
     let lock = lock.map_err(|error| Failure::internal("the broker's lock cannot be taken", &error))?;
     let service = BrokerService {
         broker: setup.start(&ledger),
-        own: NodeId::new(now_ms(), random_bits()?),
+        own: NodeId::new(now_ms(), random_bits()),
         keeper: if is_supervised { BrokerKeeper::Supervisor } else { BrokerKeeper::Node },
         node,
         home,

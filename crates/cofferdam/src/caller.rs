@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use cofferdam_core::{RunId, with_causes};
-use cofferdam_runner::Home;
+pub(crate) use cofferdam_operations::now_ms;
+use cofferdam_operations::random_bits;
+use cofferdam_runner::{Home, HomeError};
 
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -62,14 +63,15 @@ impl Caller {
             )
             .hint("export COFFERDAM_HOME=/a/folder/of/yours")
         })?;
-        Home::open(&path).map_err(|error| {
-            let shown = path.display();
-            Failure::new(
-                ExitCode::Refused,
-                format!("the state folder {shown} cannot be used: {}", with_causes(&error)),
-            )
-            .hint("export COFFERDAM_HOME=/a/folder/of/yours")
-        })
+        Home::open(&path).map_err(|error| cannot_be_used(&path, &error))
+    }
+
+    /// The state folder to read from. Whatever decides how runs are made is read from it, so that one of somebody else's
+    /// is refused, whoever they are and whether or not the command writes to it.
+    pub(crate) fn state_to_read(&self) -> Result<Option<PathBuf>, Failure> {
+        let Some(path) = self.state_folder() else { return Ok(None) };
+        Home::check(&path).map_err(|error| cannot_be_used(&path, &error))?;
+        Ok(Some(path))
     }
 
     /// Resolves a path that the caller typed.
@@ -78,24 +80,13 @@ impl Caller {
     }
 }
 
-/// Milliseconds since the epoch.
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Random bits for a new name.
-pub(crate) fn random_bits() -> Result<u128, Failure> {
-    let mut random = [0; 16];
-    let filled = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
-    match filled {
-        Ok(count) if count == random.len() => Ok(u128::from_ne_bytes(random)),
-        Ok(_) => Err(Failure::new(ExitCode::Internal, "the kernel gave too few random bytes")),
-        Err(errno) => Err(Failure::internal("the kernel gave no random bytes", &errno)),
-    }
+fn cannot_be_used(path: &Path, error: &HomeError) -> Failure {
+    let shown = path.display();
+    let message = format!("the state folder {shown} cannot be used: {}", with_causes(error));
+    Failure::new(ExitCode::Refused, message).hint(error.remedy())
 }
 
 /// A new run's name.
-pub(crate) fn new_run_id() -> Result<RunId, Failure> {
-    Ok(RunId::new(now_ms(), random_bits()?))
+pub(crate) fn new_run_id() -> RunId {
+    RunId::new(now_ms(), random_bits())
 }

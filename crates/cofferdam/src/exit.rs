@@ -66,7 +66,9 @@ impl From<FailureClass> for ExitCode {
             | FailureClass::PidsLimit
             | FailureClass::DiskLimit
             | FailureClass::OutputLimit => Self::Limit,
-            FailureClass::Workspace => Self::Workspace,
+            FailureClass::Workspace | FailureClass::Repository | FailureClass::RepositoryHost => {
+                Self::Workspace
+            }
             FailureClass::Refused | FailureClass::Seal => Self::Refused,
             FailureClass::Sandbox
             | FailureClass::WorkerCrashed
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn no_failure_exits_with_success() {
-        for class in FailureClass::ALL {
+        for &class in FailureClass::ALL {
             assert_ne!(ExitCode::from(class), ExitCode::Succeeded, "{class:?}");
         }
     }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use cofferdam_core::{
     AgentSettings, AgentSetup, Asked, Effective, Mode, PromptSetup, Provider, choose_agent,
 };
-use cofferdam_runner::installation::Cli;
 
 use crate::failure::UsageError;
 
@@ -15,7 +14,7 @@ pub(crate) struct KnownAgent {
     /// What it is called.
     pub(crate) name: String,
     /// Its CLI.
-    pub(crate) cli: Cli,
+    pub(crate) cli: Provider,
     /// What the settings say of it; `None` for a CLI itself.
     pub(crate) settings: Option<AgentSettings>,
     /// Where its runs are.
@@ -27,11 +26,10 @@ pub(crate) struct KnownAgent {
 /// All of them: those of the settings first, then the CLIs whose names are not taken.
 pub(crate) fn known_agents(settings: &Effective) -> Result<Vec<KnownAgent>, UsageError> {
     let agents = &settings.settings.agents;
-    let set =
-        agents.iter().map(|(name, agent)| (name.to_string(), cli_of(agent.provider), Some(agent.clone())));
-    let own = Cli::ALL.into_iter().filter(|cli| !agents.contains_key(cli.provider()));
-    let own = own.map(|cli| (cli.provider().to_owned(), cli, None));
-    let known = |(name, cli, settings_of_it): (String, Cli, Option<AgentSettings>)| {
+    let set = agents.iter().map(|(name, agent)| (name.to_string(), agent.provider, Some(agent.clone())));
+    let own = Provider::ALL.into_iter().filter(|cli| !agents.contains_key(cli.as_str()));
+    let own = own.map(|cli| (cli.as_str().to_owned(), cli, None));
+    let known = |(name, cli, settings_of_it): (String, Provider, Option<AgentSettings>)| {
         let Asked { value: mode, by: mode_origin } = choose_agent(&name, settings)?.mode;
         Ok(KnownAgent { name, cli, settings: settings_of_it, mode, mode_origin })
     };
@@ -53,11 +51,7 @@ impl KnownAgent {
     pub(crate) fn setup(&self, prompt: String) -> AgentSetup {
         let model = self.model().map(str::to_owned);
         let setup = PromptSetup { prompt, model, ..PromptSetup::default() };
-        match self.cli {
-            Cli::ClaudeCode => AgentSetup::ClaudeCode(setup),
-            Cli::Codex => AgentSetup::Codex(setup),
-            Cli::OpenCode => AgentSetup::OpenCode(setup),
-        }
+        AgentSetup::of(self.cli, setup)
     }
 
     /// Its model, as the CLI names it.
@@ -74,16 +68,13 @@ pub(crate) fn repository_around(folder: &Path) -> Option<PathBuf> {
 
 /// A CLI itself, without settings.
 pub(crate) fn plain(provider: Provider) -> KnownAgent {
-    let (name, cli) = (provider.as_str().to_owned(), cli_of(provider));
-    KnownAgent { name, cli, settings: None, mode: Mode::Native, mode_origin: "the default".to_owned() }
-}
-
-/// The CLI of a provider.
-pub(crate) fn cli_of(provider: Provider) -> Cli {
-    match provider {
-        Provider::ClaudeCode => Cli::ClaudeCode,
-        Provider::Codex => Cli::Codex,
-        Provider::OpenCode => Cli::OpenCode,
+    let name = provider.as_str().to_owned();
+    KnownAgent {
+        name,
+        cli: provider,
+        settings: None,
+        mode: Mode::Native,
+        mode_origin: "the default".to_owned(),
     }
 }
 
@@ -103,7 +94,7 @@ mod tests {
         assert_eq!(names, ["coder", "codex", "claude_code", "opencode"]);
         let coder = named(&agents, "coder").unwrap();
         assert_eq!((coder.mode, coder.mode_origin.as_str()), (Mode::Docker, "the agent's sandbox_mode"));
-        assert_eq!(named(&agents, "codex").unwrap().cli, Cli::OpenCode);
+        assert_eq!(named(&agents, "codex").unwrap().cli, Provider::OpenCode);
         assert_eq!(named(&agents, "claude").unwrap().name, "claude_code");
         let error = named(&agents, "cdr").unwrap_err();
         assert!(error.to_string().contains("`cdr`"), "{error}");

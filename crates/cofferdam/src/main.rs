@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod exit;
 mod failure;
+mod git_tokens;
 mod known_agents;
 mod no_name_service;
 mod node;

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cofferdam_broker::{Bounds, Broker, Secrets};
-use cofferdam_core::{ContainerPolicy, DockerSettings, EngineAddress, NodeId, NodeName, Settings};
+use cofferdam_broker::{Bounds, Broker, GitRepository, Secrets};
+use cofferdam_core::{EngineAddress, NodeId, NodeName, Settings};
+use cofferdam_net::Dialer;
+use cofferdam_operations::{now_ms, random_bits};
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
 use cofferdam_sandbox::{Attachment, Backend, Refusal, apple, docker, host, native};
 use cofferdam_store::{ClaimRules, Slots, Store};
 
-use crate::caller::{Caller, now_ms, random_bits};
+use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::record_place::{open_artifacts, open_store};
@@ -36,6 +38,16 @@ pub(crate) struct BrokerSetup {
 }
 
 impl BrokerSetup {
+    /// With the caller's keys and tokens, and these settings. `state` is the folder with the record of what is trusted.
+    pub(crate) fn new(
+        caller: &Caller,
+        secrets: CallerSecrets,
+        settings: Settings,
+        state: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        Ok(Self { secrets: secrets.with_git(caller, &settings.git, state)?, settings })
+    }
+
     /// A broker; it does nothing before an attempt is opened.
     pub(crate) fn start(self, ledger: &StoreLedger) -> Broker {
         let options = cofferdam_broker::Options {
@@ -56,7 +68,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
     let rules = ClaimRules::of(Slots::of(Some(broker.settings.sandbox.max_concurrency.count())));
     let options = NodeOptions {
         attachment: Attachment::Attached,
-        ..options(home, caller, NodeId::new(now_ms(), random_bits()?), store, &broker, access, rules)?
+        ..options(home, caller, NodeId::new(now_ms(), random_bits()), store, &broker, access, rules)?
     };
     let node = Node::register(options).map_err(|error| {
         Failure::internal("this process cannot be registered in the state folder", &error)
@@ -129,7 +141,8 @@ fn options(
         env: lookup(caller),
         caller: CallerPaths { path: paths.path, home: paths.home },
         broker,
-        git: Arc::new(move |host| secrets.git(host)),
+        git: Arc::new(move |url| secrets.git(&GitRepository { url, origin_of: None }).ok()),
+        dialer: Dialer::new(&setup.settings.egress.name_servers, Bounds::default().connect_time),
         models: Arc::new(move |cli, vendors| keys.choose(cli, vendors).map_err(|error| no_model(&error))),
         redactor: redaction::know(caller),
         rules,
@@ -154,19 +167,13 @@ fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Resul
     let state = home.root().to_owned();
     let binary = std::env::current_exe()?;
     let engine = engine_address(caller, settings);
-    let container = settings::docker(caller, settings).map(container_of).unwrap_or_default();
-    let set = &settings.sandbox.apple;
-    let apple_container = ContainerPolicy {
-        image: set.image.clone(),
-        network: set.network.clone(),
-        runtime_command: set.runtime_command.clone(),
-        ..ContainerPolicy::default()
-    };
+    let container = settings::docker(caller, settings).map(|set| set.container()).unwrap_or_default();
     let caller = describe(caller);
     let native = native::Options {
         state: state.clone(),
         binary: binary.clone(),
         caller: caller.clone(),
+        storage: settings.sandbox.native.storage,
         #[cfg(feature = "failpoints")]
         without: without(),
     };
@@ -188,19 +195,9 @@ fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Resul
     Ok(vec![
         Arc::new(native::NativeBackend::new(native)),
         Arc::new(docker::DockerBackend::new(docker).with_container(container)),
-        Arc::new(apple::AppleBackend::new(apple).with_container(apple_container)),
+        Arc::new(apple::AppleBackend::new(apple).with_container(settings.sandbox.apple.container())),
         Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
     ])
-}
-
-/// What a container is made of if a run says nothing else.
-fn container_of(docker: DockerSettings) -> ContainerPolicy {
-    ContainerPolicy {
-        image: docker.image,
-        network: docker.network,
-        runtime: docker.runtime,
-        ..ContainerPolicy::default()
-    }
 }
 
 /// What a test leaves out, to show that it would be missed.

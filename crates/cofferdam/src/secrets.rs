@@ -1,8 +1,12 @@
 //! What opens models and git hosts: keys from the caller's environment, and the logins of the agent CLIs. It goes to the
 //! broker, and nowhere else.
 
-use cofferdam_broker::{Credential, GitCredential, Locked, Secrets, Upstream};
-use cofferdam_core::{AgentSetup, Host, HostPort, Login, Provider, Vendor};
+use std::path::Path;
+
+use cofferdam_broker::{
+    Credential, GitCredential, GitRepository, Locked, NoGitCredential, Secrets, Upstream,
+};
+use cofferdam_core::{AgentSetup, GitSettings, Login, Provider, Vendor};
 use cofferdam_runner::installation::Cli;
 use cofferdam_runner::logins::{LoginError, LoginPlaces, Logins};
 use cofferdam_runner::{ModelChoice, NoModel};
@@ -10,6 +14,7 @@ use cofferdam_runner::{ModelChoice, NoModel};
 use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::git_tokens::GitTokens;
 
 /// Where the login of Codex at ChatGPT is served.
 const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
@@ -21,13 +26,13 @@ pub(crate) struct CallerSecrets {
     openai: Option<Credential>,
     /// The long-lived token of `claude setup-token`.
     claude_code: Option<Credential>,
+    /// The key that is for Codex alone.
+    codex: Option<Credential>,
     logins: Logins,
     anthropic_url: String,
     openai_url: String,
     chatgpt_url: String,
-    github: Option<String>,
-    gitlab: Option<String>,
-    any_git_host: Option<String>,
+    git: GitTokens,
 }
 
 /// The logins of the caller's CLIs.
@@ -42,7 +47,8 @@ pub(crate) fn login_places(caller: &Caller) -> LoginPlaces {
 }
 
 impl CallerSecrets {
-    /// Reads the caller's keys and the addresses that they are meant for.
+    /// Reads the caller's keys of models and the addresses that they are meant for. Tokens for git hosts are bound by settings:
+    /// [`Self::with_git`].
     pub(crate) fn of(caller: &Caller) -> Result<Self, Failure> {
         let var = |name: &str| caller.var(name).and_then(|value| value.to_str()).map(str::to_owned);
         let address = |variable: &str| var(variable).map(|text| base_url(variable, &text)).transpose();
@@ -55,22 +61,36 @@ impl CallerSecrets {
                 .or_else(|| var("ANTHROPIC_AUTH_TOKEN").map(Credential::Bearer)),
             openai: var("OPENAI_API_KEY").map(Credential::ApiKey),
             claude_code: var("CLAUDE_CODE_OAUTH_TOKEN").map(Credential::Bearer),
+            // As Codex reads it: without the spaces around it, and not at all if nothing is left.
+            codex: var("CODEX_API_KEY")
+                .map(|key| key.trim().to_owned())
+                .filter(|key| !key.is_empty())
+                .map(Credential::ApiKey),
             logins: logins(caller),
             anthropic_url: or(anthropic_url.as_ref().map(without_version), "https://api.anthropic.com"),
             openai_url: or(openai_url.as_ref().map(without_version), "https://api.openai.com"),
             chatgpt_url: or(openai_url, CHATGPT),
-            github: var("GH_TOKEN").or_else(|| var("GITHUB_TOKEN")),
-            gitlab: var("GITLAB_TOKEN"),
-            any_git_host: var("COFFERDAM_GIT_TOKEN"),
+            git: GitTokens::default(),
         })
+    }
+
+    /// The same with the caller's tokens for git hosts, bound by these settings. `state` is the folder with the record of what is
+    /// trusted.
+    pub(crate) fn with_git(
+        self,
+        caller: &Caller,
+        settings: &GitSettings,
+        state: Option<&Path>,
+    ) -> Result<Self, Failure> {
+        Ok(Self { git: GitTokens::of(caller, settings, state)?, ..self })
     }
 
     /// Whose model a coding agent can use: the first that there is a key for, or else a login of its own CLI.
     pub(crate) fn choose(&self, cli: Provider, vendors: &[Vendor]) -> Result<ModelChoice, LoginError> {
         let with_key = vendors.iter().find(|vendor| self.key(**vendor, Some(cli)).is_some());
         if let Some(&vendor) = with_key {
-            let login = if self.key(vendor, None).is_some() { Login::Key } else { claude_ai() };
-            return Ok(ModelChoice { vendor, login });
+            let is_token = vendor == Vendor::Anthropic && self.anthropic.is_none();
+            return Ok(ModelChoice { vendor, login: if is_token { claude_ai() } else { Login::Key } });
         }
         let mut problem = LoginError::Missing { cli };
         for &vendor in vendors {
@@ -95,6 +115,9 @@ impl CallerSecrets {
             return Ok("a program needs none".to_owned());
         };
         let ModelChoice { vendor, login } = self.choose(cli, vendors)?;
+        if vendor == Vendor::Openai && cli == Provider::Codex && self.codex.is_some() {
+            return Ok("the key in CODEX_API_KEY".to_owned());
+        }
         if self.key(vendor, None).is_some() {
             let bearer = matches!(self.key(vendor, None), Some(Credential::Bearer(_)));
             let name = if bearer { "ANTHROPIC_AUTH_TOKEN" } else { vendor.key_variable() };
@@ -118,7 +141,11 @@ impl CallerSecrets {
                 let own = self.claude_code.as_ref().filter(|_| cli == Some(Provider::ClaudeCode));
                 self.anthropic.as_ref().or(own)
             }
-            Vendor::Openai => self.openai.as_ref(),
+            Vendor::Openai => {
+                // Codex takes its own variable before all others.
+                let own = self.codex.as_ref().filter(|_| cli == Some(Provider::Codex));
+                own.or(self.openai.as_ref())
+            }
         }
     }
 
@@ -146,7 +173,7 @@ pub(crate) fn no_model(error: &LoginError) -> NoModel {
 }
 
 fn title(cli: Provider) -> &'static str {
-    Cli::ALL.into_iter().find(|it| it.provider() == cli.as_str()).map_or(cli.as_str(), Cli::title)
+    Cli::title(cli)
 }
 
 /// An address that a key is sent to.
@@ -182,16 +209,8 @@ impl Secrets for CallerSecrets {
         Ok(Upstream { base_url: self.address(vendor, &credential), credential })
     }
 
-    fn git(&self, host: &HostPort) -> Option<GitCredential> {
-        let credential = |user: &str, token: &Option<String>| {
-            token.clone().map(|token| GitCredential { user: user.to_owned(), token })
-        };
-        let of_host = match &host.host {
-            Host::Name(name) if name == "github.com" => credential("x-access-token", &self.github),
-            Host::Name(name) if name == "gitlab.com" => credential("oauth2", &self.gitlab),
-            Host::Name(_) | Host::Address(_) => None,
-        };
-        of_host.or_else(|| credential("x-access-token", &self.any_git_host))
+    fn git(&self, repository: &GitRepository<'_>) -> Result<GitCredential, NoGitCredential> {
+        self.git.find(repository)
     }
 }
 
@@ -280,6 +299,29 @@ mod tests {
     }
 
     #[test]
+    fn the_key_of_codex_goes_before_every_other_and_is_for_codex_alone() {
+        use Provider::{Codex, OpenCode};
+        let own = ("CODEX_API_KEY", " of-codex\n");
+        let openai = |found: &CallerSecrets, agent| opener(found, Vendor::Openai, agent);
+        let codex = AgentSetup::Codex(cofferdam_core::PromptSetup::default());
+
+        let (_home, found) = logged_in(&[own]);
+        assert_eq!(openai(&found, Some(Codex)).as_deref(), Some("of-codex"), "before its login");
+        assert_eq!(found.choose(Codex, &[Vendor::Openai]).unwrap().login, Login::Key);
+        assert_eq!(found.describe(&codex).unwrap(), "the key in CODEX_API_KEY");
+        assert_eq!(openai(&found, Some(OpenCode)).as_deref(), Some("of-opencode"));
+        assert_eq!(openai(&found, None), None);
+
+        let (_home, found) = logged_in(&[own, ("OPENAI_API_KEY", "of-openai")]);
+        assert_eq!(openai(&found, Some(Codex)).as_deref(), Some("of-codex"));
+        assert_eq!(openai(&found, Some(OpenCode)).as_deref(), Some("of-openai"));
+        assert_eq!(openai(&found, None).as_deref(), Some("of-openai"));
+
+        let (_home, found) = logged_in(&[("CODEX_API_KEY", "  ")]);
+        assert_eq!(openai(&found, Some(Codex)).as_deref(), Some("of-chatgpt"), "nothing but spaces is none");
+    }
+
+    #[test]
     fn a_login_at_chatgpt_is_sent_to_chatgpt_or_where_the_caller_says_in_so_many_words() {
         let codex = |found: &CallerSecrets| url(found, Vendor::Openai, Some(Provider::Codex)).unwrap();
         assert_eq!(codex(&logged_in(&[]).1), CHATGPT);
@@ -299,12 +341,5 @@ mod tests {
                 "{address}"
             );
         }
-    }
-
-    #[test]
-    fn a_token_goes_to_its_own_host_alone() {
-        let found = secrets(&[("GITHUB_TOKEN", "t")]).unwrap();
-        assert!(found.git(&"github.com:443".parse().unwrap()).is_some());
-        assert!(found.git(&"github.com.evil.example:443".parse().unwrap()).is_none());
     }
 }

@@ -57,7 +57,10 @@ fn key(caller: &Caller, is_here: bool) -> Result<Option<String>, Failure> {
         })?;
         return Ok(Some(text.trim().to_owned()));
     }
-    let path = caller.state_folder().filter(|_| is_here).map(|state| state.join(KEY_FILE));
+    if !is_here {
+        return Ok(None);
+    }
+    let path = caller.state_to_read()?.map(|state| state.join(KEY_FILE));
     Ok(path.and_then(|path| std::fs::read_to_string(path).ok()).map(|text| text.trim().to_owned()))
 }
 

@@ -17,8 +17,26 @@ enum Asked {
     Terminate,
 }
 
+/// What is said of the first and of the second Ctrl-C.
+pub(crate) struct Answers {
+    first: &'static str,
+    second: &'static str,
+}
+
+/// For a run of this process.
+pub(crate) const OF_THIS_MACHINE: Answers =
+    Answers { first: "cancelling the run (Ctrl-C again kills it)", second: "killing the run" };
+/// For a run of a service, which cancels it in its own time.
+pub(crate) const OF_A_SERVICE: Answers = Answers {
+    first: "asking the service to cancel the run (Ctrl-C again leaves it to the service)",
+    second: "leaving the run to the service",
+};
+
 /// Turns signals into requests to cancel, for as long as the process lives.
-pub(crate) fn cancel_on_signals(notices: Notices) -> io::Result<watch::Receiver<Cancel>> {
+pub(crate) fn cancel_on_signals(
+    notices: Notices,
+    answers: &'static Answers,
+) -> io::Result<watch::Receiver<Cancel>> {
     let (sender, receiver) = watch::channel(Cancel::No);
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -34,8 +52,8 @@ pub(crate) fn cancel_on_signals(notices: Notices) -> io::Result<watch::Receiver<
             let after = after(before, asked);
             if after != before {
                 notices.say(match after {
-                    Cancel::Now => "killing the run",
-                    _ => "cancelling the run (Ctrl-C again kills it)",
+                    Cancel::Now => answers.second,
+                    _ => answers.first,
                 });
                 sender.send_replace(after);
             }

@@ -4,8 +4,9 @@
 //! closed or its reader went away.
 
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
 use crate::redaction;
@@ -41,9 +42,30 @@ pub(crate) fn stderr_is_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
+/// A line on stderr that says what goes on, if a person reads it.
+pub(crate) fn spinner() -> Option<ProgressBar> {
+    stderr_is_terminal().then(|| {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        bar
+    })
+}
+
 /// Writes one JSON value to stdout, on one line.
 pub(crate) fn write_json(value: &serde_json::Value) -> Result<(), Failure> {
     write_stdout(format!("{value}\n").as_bytes())
+}
+
+/// Writes an answer to stdout: as JSON for programs, or as text for people.
+pub(crate) fn write_answer(
+    json: bool,
+    value: impl FnOnce() -> serde_json::Value,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    if json { write_json(&value()) } else { write_stdout(text().as_bytes()) }
 }
 
 /// Says things on stderr without disturbing the progress line.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{AgentSetup, FailureClass, Mode, Outcome, Seal, Tried, inside};
+use cofferdam_core::{AgentSetup, DiskLimit, FailureClass, Mode, Outcome, Seal, Tried, inside, iso_time};
+use cofferdam_store::RunRecord;
 
 use crate::sanitize;
 use crate::units::show_duration;
@@ -39,6 +40,18 @@ pub(crate) fn hint(outcome: &Outcome) -> Option<String> {
     }
 }
 
+/// What retention has taken of a run, if anything.
+pub(crate) fn removed(run: &RunRecord) -> Option<String> {
+    let events = run.events_removed_at_ms.map(|at_ms| ("events", at_ms));
+    let files = run.files_removed_at_ms.map(|at_ms| ("files", at_ms));
+    let parts: Vec<String> = [events, files]
+        .into_iter()
+        .flatten()
+        .map(|(what, at_ms)| format!("{what} on {}", iso_time(at_ms).split('T').next().unwrap_or_default()))
+        .collect();
+    (!parts.is_empty()).then(|| format!("{}, as `retention` says", parts.join(", ")))
+}
+
 /// What was in force, in one line.
 pub(crate) fn seal(mode: Mode, seal: Option<&Seal>, ended: Option<&Outcome>) -> String {
     if mode == Mode::Host {
@@ -66,7 +79,12 @@ pub(crate) fn seal(mode: Mode, seal: Option<&Seal>, ended: Option<&Outcome>) -> 
         (None, Some(note)) => format!("limits are best effort ({})", sanitize::line(note)),
         (None, None) => "limits are best effort".to_owned(),
     };
-    format!("sealed: {mode}, network {reach}, {read_only} mounts read-only, {limits}")
+    let disk = match seal.outside.disk {
+        // As it is everywhere by default.
+        DiskLimit::Sampled => "",
+        DiskLimit::FixedSize => ", disk of a fixed size",
+    };
+    format!("sealed: {mode}, network {reach}, {read_only} mounts read-only, {limits}{disk}")
 }
 
 /// Which files were hidden, if any.

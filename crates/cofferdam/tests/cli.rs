@@ -68,7 +68,8 @@ fn help_names_every_command() {
       agents       List and show the agents that can be named
       auth         Find out whether agents are logged in
       settings     Look at what can be set
-      trust        Let a repository's .cofferdam/settings.json take effect, as it is now
+      trust        Let a repository's settings take effect and git tokens open its origin, as both are
+                   now
       serve        Take tasks over HTTP and run them, until it is told to stop
       work         Run tasks of the queue, beside a `cofferdam serve` or on another machine
       start        Start the service in the background, and wait until it is ready
@@ -170,8 +171,9 @@ fn help_of_run_names_every_flag_and_exit_code() {
               What the commit says [default: who made it, and the run's id]
           --model-access
               Let a program use the model through the broker, as agents do
-          --vendor-tools
-              Let the model's vendor search, fetch and store on the agent's behalf
+          --vendor-tools [<TOOLS>]
+              Let the model's vendor run these tools on the agent's behalf: `web_search`, `web_fetch`
+              (repeatable, or a list with commas)
           --max-cost-usd <AMOUNT>
               What it may spend at the model, in US dollars
           --max-tokens <NUMBER>
@@ -288,6 +290,16 @@ fn bad_values_say_what_to_type() {
     insta::assert_snapshot!(place.says(&["run", "--max-attempts", "0", "--", "true"]), @r"
     error: --max-attempts: out of range (1 to 100)
     hint: use a value in that range
+    exit 2
+    ");
+    insta::assert_snapshot!(place.says(&["run", "--vendor-tools", "--", "true"]), @r"
+    error: --vendor-tools: no tool is named
+    hint: use one or more of `web_search`, `web_fetch`
+    exit 2
+    ");
+    insta::assert_snapshot!(place.says(&["run", "--vendor-tools", "web_search,mcp", "--", "true"]), @r"
+    error: --vendor-tools: `mcp` is not a tool of a vendor
+    hint: use one or more of `web_search`, `web_fetch`
     exit 2
     ");
     insta::assert_snapshot!(place.says(&["run", "--mode", "dcoker", "--", "true"]), @r"

@@ -128,6 +128,51 @@ fn show_says_where_each_value_was_set() {
     assert!(line.contains(" 2 ") && line.ends_with("(not trusted, and stricter)"), "{line}");
 }
 
+/// The attack: another user makes the folder, or may write to it, and leaves settings that ask for no sandbox.
+#[test]
+fn settings_that_somebody_else_could_have_written_are_refused_with_what_to_type() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let place = Place::new();
+    place.global(r#"{"sandbox": {"mode": "host"}}"#);
+    assert_eq!(
+        place.shown()["settings"]["sandbox"]["mode"],
+        "host",
+        "they count while they are the caller's"
+    );
+    let state = place.path("home/.cofferdam");
+    let refused = |arguments: &[&str], why: &str, hint: &str| {
+        let (code, stdout, stderr) = place.says(arguments);
+        assert_eq!((code, &*stdout), (Some(3), ""), "{stderr}");
+        let said = format!("error: the state folder {} cannot be used: {why}\n", state.display());
+        assert!(stderr.contains(&said) && stderr.contains(hint), "{stderr}");
+    };
+    let commands = [
+        &["sandbox", "show"][..],
+        &["sandbox", "set", "native"],
+        &["trust", "list"],
+        &["run", "--dry-run", "--", "true"],
+        &["run", "--", "true"],
+    ];
+    std::fs::set_permissions(&state, PermissionsExt::from_mode(0o777)).expect("it is ours");
+    for arguments in commands {
+        let hint = format!("`chmod 700 '{}'`", state.display());
+        refused(arguments, "others can write to it (mode 0777)", &hint);
+    }
+    std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).expect("it is ours");
+    if chown(&state, Some(12345), Some(12345)).is_err() {
+        println!("skipped: only root can give a folder away");
+        return;
+    }
+    for arguments in commands {
+        let why = "it belongs to user 12345, and you are user 0";
+        refused(
+            arguments,
+            why,
+            "hint: run it as user 12345 and not with sudo, or give root a folder of its own",
+        );
+    }
+}
+
 #[test]
 fn set_changes_the_mode_and_nothing_else() {
     let place = Place::new();
@@ -161,7 +206,10 @@ fn set_changes_the_mode_and_nothing_else() {
 fn trust_shows_what_takes_effect_and_forgets_it_after_an_edit() {
     let place = Place::new();
     let (code, _, stderr) = place.says(&["trust"]);
-    assert!(code == Some(2) && stderr.contains("there is no .cofferdam/settings.json"), "{stderr}");
+    assert!(
+        code == Some(2) && stderr.contains("there is no .cofferdam/settings.json and no https `origin`"),
+        "{stderr}"
+    );
     place.local(r#"{"sandbox": {"mode": "docker", "timeout_seconds": 60}}"#);
     let (code, stdout, stderr) = place.says(&["trust"]);
     assert_eq!(code, Some(0), "{stderr}");

@@ -47,6 +47,13 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         may_be_absent: None,
         run: leave_cgroup,
     },
+    Attempt {
+        name: "kernel_facts",
+        wall: Wall::Mounts,
+        expect: Expect::Measured,
+        may_be_absent: None,
+        run: kernel_facts,
+    },
     Attempt { name: "write_sys", wall: Wall::Mounts, expect: CLOSED, may_be_absent: None, run: write_sys },
     Attempt {
         name: "core_pattern",
@@ -162,6 +169,29 @@ fn write_sys(_: &Target) -> Attempted {
 /// A process that moves itself to the machine's own group has no limits left.
 fn leave_cgroup(_: &Target) -> Attempted {
     open_any(&CGROUPS.map(|group| format!("{group}/cgroup.procs")), OFlags::WRONLY)
+}
+
+/// Files and folders in which the kernel tells of its memory, its timers, its hardware and the keys that users have.
+const KERNEL_FACTS: [&str; 8] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+];
+
+/// The kernel's own and not something that lies over it.
+fn kernel_facts(_: &Target) -> Attempted {
+    let is_own = |path: &&str| {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let opened = rustix::fs::open(*path, flags, Mode::empty());
+        opened.and_then(rustix::fs::fstatfs).is_ok_and(|found| found.f_type == libc::PROC_SUPER_MAGIC)
+    };
+    let told: Vec<&str> = KERNEL_FACTS.into_iter().filter(is_own).collect();
+    Attempted::measured(!told.is_empty(), format!("can be opened: {told:?}"))
 }
 
 /// The program named here is run by the host's kernel, as root, when a process crashes.

@@ -2,6 +2,8 @@
 //! attempt is one that an unprivileged process of an unfiltered kernel may make, or proves the filter by
 //! a second call whose arguments the kernel would complain about otherwise.
 
+use std::path::Path;
+
 use cofferdam_core::Wall;
 use rustix::io::Errno;
 
@@ -12,6 +14,16 @@ use crate::target::Target;
 pub(crate) const ATTEMPTS: &[Attempt] = &[
     filtered("bpf", bpf),
     filtered("io_uring", io_uring),
+    Attempt {
+        // Missing altogether, so that programs do without.
+        expect: Expect::Errno(&[Errno::NOSYS]),
+        may_be_absent: Some("kernels can be built without asynchronous I/O"),
+        ..filtered("asynchronous_io", asynchronous_io)
+    },
+    Attempt {
+        may_be_absent: Some("kernels can be built or started without secret memory"),
+        ..filtered("secret_memory", secret_memory)
+    },
     filtered("userfaultfd", userfaultfd),
     filtered("keyctl", keyctl),
     filtered("add_key", add_key),
@@ -54,6 +66,25 @@ fn bpf(_: &Target) -> Attempted {
 fn io_uring(_: &Target) -> Attempted {
     let mut parameters = [0; 120];
     Attempted::by("io_uring_setup", call(libc::SYS_io_uring_setup, [Arg::Int(1), Arg::Out(&mut parameters)]))
+}
+
+/// Takes of the requests that the whole machine has in common.
+fn asynchronous_io(_: &Target) -> Attempted {
+    let mut context = [0; 8];
+    match call(libc::SYS_io_setup, [Arg::Int(1), Arg::Out(&mut context)]) {
+        Err(Errno::NOSYS) if !Path::new("/proc/sys/fs/aio-max-nr").exists() => {
+            Attempted::NotPossible("this kernel has no asynchronous I/O".to_owned())
+        }
+        other => Attempted::by("io_setup", other),
+    }
+}
+
+/// Memory that not even the kernel looks into.
+fn secret_memory(_: &Target) -> Attempted {
+    match call(libc::SYS_memfd_secret, [Arg::Int(0)]) {
+        Err(Errno::NOSYS) => Attempted::NotPossible("this kernel has no secret memory".to_owned()),
+        other => Attempted::by("memfd_secret", other),
+    }
 }
 
 /// User mode only: that much an unfiltered kernel gives to everybody.

@@ -3,7 +3,8 @@
 //! [`ATTEMPTS`] is the list. Each attempt names the wall that must stop it and how that wall answers, so
 //! that a suite can fail not only when an attempt succeeds but also when something else happened to stop
 //! it. [`run_all`] makes every attempt in a process of its own; [`behaviours`] are attacks that can only
-//! be judged from outside (bombs, endless output, orphans); [`broker`] is what is tried on the way out.
+//! be judged from outside (bombs, endless output, orphans), [`hiding`] those on whoever counts what is used; [`broker`] is
+//! what is tried on the way out.
 //!
 //! Run without a sandbox, as root, every attempt succeeds and harms nothing: that is the control, without
 //! which "it was stopped" would prove nothing. What a host may lack is given by the [`Target`].
@@ -17,6 +18,7 @@ mod container;
 mod devices;
 mod errno;
 mod files;
+pub mod hiding;
 mod kernel;
 mod limits;
 mod mounting;

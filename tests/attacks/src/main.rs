@@ -5,10 +5,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cofferdam_attacks::broker::{self, BrokerTarget};
-use cofferdam_attacks::{Target, behaviours, run_all};
+use cofferdam_attacks::{Target, behaviours, hiding, run_all};
 
 const USAGE: &str = "usage: attacks run --target JSON | output BYTES | line BYTES | outlive SECONDS | forge
        | memory BYTES | fork N | disk BYTES [FOLDER] | fds N | victim NAME | whoami
+       | hide name|zombie|table disk MIB FOLDER SECONDS | hide name|zombie|table memory MIB SECONDS
+       | mappings PROCESSES MAPPINGS FOLDER
        | broker attempts|controls|opened|around --target JSON | flood HOST:PORT FILE
        | bombs FOLDER FILE | calls FILE";
 
@@ -36,6 +38,15 @@ fn command(args: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
         ["disk", bytes] => behaviours::disk(Path::new("."), bytes.parse()?)?,
         ["disk", bytes, folder] => behaviours::disk(Path::new(folder), bytes.parse()?)?,
         ["fds", files] => behaviours::fds(files.parse()?)?,
+        ["hide", hiding, "disk", mib, folder, seconds] => {
+            hiding::disk(hiding.parse()?, mib.parse()?, Path::new(folder), seconds.parse()?)?;
+        }
+        ["hide", hiding, "memory", mib, seconds] => {
+            hiding::memory(hiding.parse()?, mib.parse()?, seconds.parse()?)?;
+        }
+        ["mappings", processes, mappings, folder] => {
+            hiding::mappings(processes.parse()?, mappings.parse()?, Path::new(folder))?;
+        }
         ["victim", name] => behaviours::victim(name)?,
         ["broker", which, "--target", target] => ask_broker(which, &serde_json::from_str(target)?)?,
         ["flood", endless, over] => broker::flood::flood(endless, Path::new(over))?,

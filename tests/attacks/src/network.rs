@@ -37,7 +37,26 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         ..filtered("hypervisor_socket", hypervisor_socket)
     },
     filtered("kernel_event_socket", kernel_event_socket),
+    Attempt {
+        may_be_absent: Some("kernels can be built without Multipath TCP, and namespaces can switch it off"),
+        ..filtered("multipath_tcp", |_| internet_socket(libc::SOCK_STREAM, libc::IPPROTO_MPTCP))
+    },
+    Attempt {
+        may_be_absent: Some("newer kernels have no UDP-Lite"),
+        ..filtered("udp_lite", |_| internet_socket(libc::SOCK_DGRAM, libc::IPPROTO_UDPLITE))
+    },
 ];
+
+/// A socket that speaks something else than TCP and UDP.
+fn internet_socket(kind: libc::c_int, protocol: libc::c_int) -> Attempted {
+    let arguments = [libc::AF_INET, kind, protocol].map(|argument| Arg::Int(argument.into()));
+    match call(libc::SYS_socket, arguments) {
+        Err(errno @ (Errno::PROTONOSUPPORT | Errno::NOPROTOOPT)) => {
+            Attempted::NotPossible(format!("this kernel does not speak it: {}", errno::name(errno)))
+        }
+        other => Attempted::by("socket", other),
+    }
+}
 
 fn other_interfaces(_: &Target) -> Attempted {
     let table = std::fs::read_to_string("/proc/self/net/dev").unwrap_or_else(|_| "unknown:".to_owned());

@@ -4,7 +4,8 @@
 #![expect(unsafe_code, reason = "attacks are made of calls that safe interfaces do not offer")]
 
 use std::ffi::CStr;
-use std::os::fd::RawFd;
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
 
 use libc::c_long;
 use rustix::io::Errno;
@@ -114,6 +115,34 @@ pub(crate) fn sleep_forever() -> ! {
         // SAFETY: touches no memory.
         unsafe { libc::pause() };
     }
+}
+
+/// Gives this thread a table of open files of its own. `unshare` would do the same, and is refused.
+pub(crate) fn own_file_table() -> Result<(), Errno> {
+    let none = i64::from(u32::MAX);
+    let unshare = i64::from(libc::CLOSE_RANGE_UNSHARE);
+    call(libc::SYS_close_range, [Arg::Int(none), Arg::Int(none), Arg::Int(unshare)]).map(drop)
+}
+
+/// Ends this thread and no other: called by the first one, the process goes on without it.
+pub(crate) fn exit_thread() -> ! {
+    // SAFETY: nothing that this thread borrowed to another is on its stack: the others were given what they have.
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
+    unreachable!("a thread that has ended does nothing")
+}
+
+/// Maps the first page of a file so many times, for good. Each is a mapping of its own, since no two continue each other.
+pub(crate) fn map_repeatedly(file: &File, times: u32) -> Result<(), Errno> {
+    for _ in 0..times {
+        // SAFETY: the kernel chooses an address where nothing is, and nobody reads what is there.
+        let mapped = unsafe {
+            libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        if mapped == libc::MAP_FAILED {
+            return Err(last());
+        }
+    }
+    Ok(())
 }
 
 /// A terminal of one's own that is also the process's controlling one: both ends.

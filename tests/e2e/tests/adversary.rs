@@ -1,11 +1,14 @@
 //! Holes that were found by looking for them, each with what must happen instead.
 
+use std::cell::Cell;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
-use cofferdam_e2e::Fixture;
-use cofferdam_e2e::attack_suite::{events, messages};
+use cofferdam_e2e::attack_suite::{events, hostile_program, messages};
+use cofferdam_e2e::processes::{wait_until, with_role};
+use cofferdam_e2e::{Fixture, Running};
 
 fn is_root(what: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
@@ -143,6 +146,79 @@ fn memory_that_is_shared_or_in_a_file_counts_as_used() {
         let finished = fixture.run(&["--memory", "256MiB", "--timeout", "20s"], &script);
         assert_eq!(finished.outcome(), "failed/out_of_memory", "{way}: {}", finished.stderr);
     }
+}
+
+/// Files in flight between sockets are in no table and in no folder: nobody who looks can see them.
+#[test]
+fn what_nobody_sees_is_held_where_the_file_system_is_of_a_fixed_size() {
+    if !is_root("a file system for one run") {
+        return;
+    }
+    let fixture = Fixture::new();
+    let script = "python3 - <<'END'
+import os, socket, time
+ours, theirs = socket.socketpair()
+written = 0
+try:
+  for _ in range(6):
+    file = os.open('/tmp/f', os.O_CREAT | os.O_RDWR)
+    os.unlink('/tmp/f')
+    for _ in range(30):
+      written += os.write(file, b'x' * (1 << 20))
+    socket.send_fds(ours, [b'x'], [file])
+    os.close(file)
+except OSError as error:
+  print(error.strerror)
+print(written >> 20)
+time.sleep(2)
+END";
+    let run = || fixture.run(&["--disk", "64MiB", "--timeout", "60s"], script);
+    let watched = run();
+    assert_eq!(watched.json()["seal"]["outside"]["disk"], "sampled");
+    assert_eq!(
+        (watched.outcome(), fixture.printed(&watched.run_id())),
+        ("succeeded".to_owned(), vec!["180".to_owned()])
+    );
+
+    fs::write(fixture.state().join("settings.json"), r#"{"sandbox": {"native": {"storage": "memory"}}}"#)
+        .unwrap();
+    let held = run();
+    assert_eq!(held.json()["seal"]["outside"]["disk"], "fixed_size", "{}", held.stderr);
+    let said = fixture.printed(&held.run_id());
+    assert_eq!(said[0], "No space left on device", "{said:?}");
+    assert!(said[1].parse::<u64>().unwrap() <= 65, "{said:?}");
+
+    let finished = fixture.run(&[], "rm README.md; mkdir README.md; echo x > README.md/y");
+    assert!(finished.diff().contains("b/README.md/y"), "{}", finished.stderr);
+}
+
+/// What nobody can look at might be any amount.
+#[test]
+fn processes_that_take_too_long_to_look_at_count_as_over_the_limit() {
+    let fixture = Fixture::new();
+    let (tools, program) = hostile_program(&fixture);
+    let mut command = fixture.command();
+    command.args(["run", "--json", "--timeout", "120s", "--mount", &tools, "--", &program]);
+    command.args(["mappings", "4", "60000", "/tmp"]);
+    let running = Running::of(command);
+    let (most, seen) = (Cell::new(0), Cell::new(false));
+    wait_until(Duration::from_secs(90), "the shim has ended", || {
+        let shims = with_role(&fixture.state(), "shim");
+        most.set(shims.iter().map(|pid| peak_mib(*pid)).chain([most.get()]).max().unwrap_or(0));
+        let was_there = seen.replace(seen.get() || !shims.is_empty());
+        was_there && shims.is_empty()
+    });
+    let finished = running.finish();
+    let outcome = finished.json()["outcome"]["message"].to_string();
+    assert!(outcome.contains("could not be measured"), "{outcome}: {}", finished.stderr);
+    assert!(most.get() < 100, "the shim had {} MiB", most.get());
+}
+
+/// The most memory that a process has had, in MiB.
+fn peak_mib(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.and_then(|peak| peak.split_whitespace().next()?.parse::<u64>().ok()).map_or(0, |kib| kib >> 10)
 }
 
 /// The agent closes its own workspace, and with it, once, the collector's view of it.

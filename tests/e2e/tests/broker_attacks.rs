@@ -158,13 +158,14 @@ fn only_good_calls_arrive(seen: &[String]) {
     }
 }
 
-/// The control: with the canary's address on the list and the vendor's tools allowed, the same bytes arrive.
+/// The control: with the canary's address on the list and the vendor's tools named, the same bytes arrive.
 #[test]
 fn the_same_attempts_work_where_the_caller_allows_them() {
     let stage = Stage::new();
     let canary = format!("127.0.0.1:{}", stage.outside.port());
     let target = stage.target(PathBuf::from("/nowhere"));
-    let played = stage.play(&["--allow", &canary, "--vendor-tools"], &["opened"], &target);
+    let played =
+        stage.play(&["--allow", &canary, "--vendor-tools", "web_search,web_fetch"], &["opened"], &target);
     let opened = opened(&target);
     for attempt in &opened {
         let answer = played.answer(attempt.name);

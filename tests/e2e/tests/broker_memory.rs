@@ -8,11 +8,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use cofferdam_attacks::broker::bombs::{Called, Thrown};
-use cofferdam_core::{AgentSetup, Mount, MountAccess, Network, RunId};
+use cofferdam_core::{AgentSetup, ContainerPolicy, Mode, Mount, MountAccess, Network, RunId};
 use cofferdam_e2e::attack_suite::hostile_program;
+use cofferdam_e2e::containers::{APPLE_PODMAN, ContainerMode, DOCKER, InContainers};
 use cofferdam_e2e::processes::{brokers_of, wait_until};
 use cofferdam_e2e::{DetachedNode, Fixture, Marks, Queue, node_id};
+use cofferdam_test_marks::once;
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::{DeflateEncoder, GzEncoder};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
@@ -31,24 +34,48 @@ struct Stage {
     marks: Marks,
     tools: String,
     program: String,
+    mode: Mode,
+    container: ContainerPolicy,
+    bombs: Vec<Bomb>,
 }
 
 impl Stage {
-    fn new() -> Self {
-        let mut fixture = Fixture::new();
+    fn native() -> Self {
+        let fixture = Fixture::new();
+        let marks = Marks::new(&fixture);
+        Self::new(fixture, marks, Mode::Native, ContainerPolicy::default())
+    }
+
+    fn in_containers(kind: &'static ContainerMode) -> Option<Self> {
+        let stage = InContainers::new(kind)?;
+        let marks = stage.marks();
+        let mut container = ContainerPolicy {
+            image: stage.engine.small_image().parse().expect("an image"),
+            ..ContainerPolicy::default()
+        };
+        let mode: Mode = kind.mode.parse().expect("a mode");
+        if mode == Mode::Apple {
+            let command = (kind.command)(&stage.engine).expect("the stage has found it");
+            container.runtime_command = command.to_str().expect("a plain path").parse().expect("a command");
+        }
+        Some(Self::new(stage.fixture, marks, mode, container))
+    }
+
+    fn new(mut fixture: Fixture, marks: Marks, mode: Mode, container: ContainerPolicy) -> Self {
         fixture.set_env("ANTHROPIC_API_KEY", "sk-ant-the-key-of-the-caller");
         fixture.set_env("ANTHROPIC_BASE_URL", &format!("http://{}", model()));
-        let marks = Marks::new(&fixture);
         let (tools, program) = hostile_program(&fixture);
-        make_bombs(&fixture.path("tools/bombs"));
-        Self { fixture, marks, tools, program }
+        // In a container the same process is attacked, by another way in: fewer at a time are enough, and still too many.
+        let share = if mode == Mode::Native { 1 } else { 4 };
+        let bombs = make_bombs(&fixture.path("tools/bombs"), share);
+        Self { fixture, marks, tools, program, mode, container, bombs }
     }
 
     fn over(&self, name: &str) -> String {
         self.marks.folder().join(name).display().to_string()
     }
 
-    fn bombs(&self) -> Vec<String> {
+    fn program_with_bombs(&self) -> Vec<String> {
         let folder = self.fixture.path("tools/bombs").display().to_string();
         vec![self.program.clone(), "bombs".to_owned(), folder, self.over("over")]
     }
@@ -62,6 +89,8 @@ impl Stage {
         queue.enqueue(&self.fixture, &self.marks, "", |request| {
             request.agent = AgentSetup::Command { argv };
             request.policy.mounts.push(Mount { path: self.tools.clone().into(), access: MountAccess::Ro });
+            request.policy.mode = self.mode;
+            request.policy.container = self.container.clone();
             request.policy.network = Network::Sealed;
             request.policy.egress.model = true;
         })
@@ -72,10 +101,52 @@ impl Stage {
     }
 }
 
-/// The broker's own role, beside a dispatcher, with a second run behind it.
+/// Both forms on each sealed backend; another one is one more line.
+macro_rules! on_every_sealed_backend {
+    ($($backend:ident: $stage:expr;)+) => { $(
+        mod $backend {
+            use super::*;
+
+            #[test]
+            fn a_broker_stays_small_whatever_a_run_sends_and_serves_another_meanwhile() {
+                let Some(stage) = $stage else { return };
+                the_role_stays_small(&stage);
+            }
+
+            #[test]
+            fn a_command_with_its_own_broker_stays_small_whatever_its_program_sends() {
+                let Some(stage) = $stage else { return };
+                the_command_stays_small(&stage);
+            }
+        }
+    )+ };
+}
+
+on_every_sealed_backend! {
+    native: Some(Stage::native());
+    docker: Stage::in_containers(&DOCKER);
+    apple_podman: Stage::in_containers(&APPLE_PODMAN);
+}
+
+/// The control: what is sent of one kind at a time is more than the process may become, if it is kept as it was meant.
+#[once]
 #[test]
-fn a_broker_stays_small_whatever_a_run_sends_and_serves_another_meanwhile() {
-    let stage = Stage::new();
+fn without_bounds_what_is_sent_at_once_is_larger_than_the_process_may_become() {
+    let fixture = Fixture::new();
+    let folder = fixture.path("bombs");
+    let bombs = make_bombs(&folder, 4);
+    for kind in ["wide", "deep", "deep_objects", "beyond"] {
+        let bomb = bombs.iter().find(|bomb| bomb.kind == kind).expect("it is made");
+        let file = fs::File::open(folder.join(bomb.name())).expect("a bomb");
+        let wire = file.metadata().expect("a file").len();
+        let bytes = std::io::copy(&mut GzDecoder::new(file), &mut std::io::sink()).expect("gzip");
+        let all = bytes * bomb.count as u64;
+        assert!(all > MOST_BYTES && wire < bytes / 100, "{kind}: {wire} bytes become {bytes}");
+    }
+}
+
+/// The broker's own role, beside a dispatcher, with a second run behind it.
+fn the_role_stays_small(stage: &Stage) {
     let queue = Queue::open(&stage.fixture);
     let node = DetachedNode::start(&stage.fixture, &node_id(1), None);
     let calls = vec![stage.program.clone(), "calls".to_owned(), stage.over("over")];
@@ -84,7 +155,7 @@ fn a_broker_stays_small_whatever_a_run_sends_and_serves_another_meanwhile() {
     let broker = brokers_of(&stage.fixture.state())[0];
     limit_addresses(broker);
 
-    let bombs = stage.enqueue(&queue, stage.bombs());
+    let bombs = stage.enqueue(&queue, stage.program_with_bombs());
     wait_until(IN_TIME, "all bombs are thrown", || {
         assert_eq!(brokers_of(&stage.fixture.state()), [broker], "the broker has ended");
         stage.has_made("over.thrown")
@@ -97,7 +168,7 @@ fn a_broker_stays_small_whatever_a_run_sends_and_serves_another_meanwhile() {
     }
     node.stop();
 
-    assert_thrown(&stage.fixture.printed(bombs.as_str()));
+    assert_thrown(&stage.bombs, &stage.fixture.printed(bombs.as_str()));
     let said = stage.fixture.printed(honest.as_str());
     let called: Called = said.iter().find_map(|line| serde_json::from_str(line).ok()).expect("it says so");
     assert!(called.failed.is_empty() && called.answered > 0, "{called:?}");
@@ -106,13 +177,12 @@ fn a_broker_stays_small_whatever_a_run_sends_and_serves_another_meanwhile() {
 }
 
 /// The broker in the process of `cofferdam run`.
-#[test]
-fn a_command_with_its_own_broker_stays_small_whatever_its_program_sends() {
-    let stage = Stage::new();
+fn the_command_stays_small(stage: &Stage) {
     let wait = format!("while ! [ -e {} ]; do sleep 0.02; done", stage.over("go"));
-    let script = format!("{wait}; exec {}", stage.bombs().join(" "));
+    let script = format!("{wait}; exec {}", stage.program_with_bombs().join(" "));
     let mounts = ["--mount", &stage.tools, "--mount", &stage.marks.mount()];
-    let flags = [&["--network", "sealed", "--model-access"], mounts.as_slice()].concat();
+    let mode = stage.mode.to_string();
+    let flags = [&["--mode", &mode, "--network", "sealed", "--model-access"], mounts.as_slice()].concat();
     let mut running = stage.fixture.start(&flags, &script);
     running.wait_for("running");
     let command = running.pid();
@@ -127,67 +197,77 @@ fn a_command_with_its_own_broker_stays_small_whatever_its_program_sends() {
     stage.allow("over");
     let finished = running.finish();
     assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
-    assert_thrown(&stage.fixture.printed(&finished.run_id()));
+    assert_thrown(&stage.bombs, &stage.fixture.printed(&finished.run_id()));
     assert!(peak < MOST_BYTES, "the command took {} MiB", peak >> 20);
 }
 
 /// What is refused is refused for what it is, and what is only large is forwarded.
-fn assert_thrown(said: &[String]) {
+fn assert_thrown(bombs: &[Bomb], said: &[String]) {
     let thrown: Vec<Thrown> = said.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let statuses = |name: &str| {
+    for bomb in bombs {
+        let name = bomb.name();
         let one =
             thrown.iter().find(|thrown| thrown.name == name).unwrap_or_else(|| panic!("{name}: {said:?}"));
-        one.statuses.clone().into_iter().collect::<Vec<_>>()
-    };
-    for (name, status) in [
-        ("64-wide-gzip", 400),
-        ("8-blank-zstd", 400),
-        ("8-strings-gzip", 400),
-        ("64-deep-gzip", 400),
-        ("64-deep_objects-gzip", 400),
-        ("8-fields-gzip", 400),
-        ("64-window-zstd", 413),
-        ("64-beyond-gzip", 413),
-        ("64-deflated-deflate", 415),
-        ("64-twice-gzip, gzip", 415),
-    ] {
-        let count = name.split('-').next().and_then(|count| count.parse().ok()).expect("a number");
-        assert_eq!(statuses(name), [(status, count)], "{name}");
-    }
-    for name in ["6-image-identity", "6-image-gzip", "4-long-zstd"] {
-        let count = name.split('-').next().and_then(|count| count.parse().ok()).expect("a number");
-        assert_eq!(statuses(name), [(200, count)], "{name}");
+        let statuses: Vec<_> = one.statuses.clone().into_iter().collect();
+        assert_eq!(statuses, [(bomb.status, bomb.count)], "{name}");
     }
 }
 
-fn make_bombs(folder: &Path) {
+/// A request that is small on the wire, or only large.
+struct Bomb {
+    /// How many are sent at a time.
+    count: usize,
+    kind: &'static str,
+    encoding: &'static str,
+    /// What each is answered.
+    status: u16,
+}
+
+impl Bomb {
+    /// The name of its file, by which it is sent.
+    fn name(&self) -> String {
+        format!("{}-{}-{}", self.count, self.kind, self.encoding)
+    }
+}
+
+/// Makes them in a folder, to be thrown by one in so many.
+fn make_bombs(folder: &Path, share: usize) -> Vec<Bomb> {
     fs::create_dir_all(folder).expect("a new folder");
-    let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).expect("a new file");
+    let mut bombs = Vec::new();
+    let mut write = |count: usize, kind, encoding, status, bytes: &[u8]| {
+        let bomb = Bomb { count: (count / share).max(2), kind, encoding, status };
+        fs::write(folder.join(bomb.name()), bytes).expect("a new file");
+        bombs.push(bomb);
+    };
     let request = |unit: &str, bytes: usize| format!("{BEGIN}0{}]}}", unit.repeat(bytes / unit.len()));
     let wide = request(",0", BOMB);
     let wide = gzip(wide.as_bytes());
-    write("64-wide-gzip", &wide);
-    write("64-twice-gzip, gzip", &gzip(&wide));
-    write("8-blank-zstd", &zstd(13 << 3, &format!("{BEGIN}0"), b' ', 480));
-    write("8-strings-gzip", &gzip(request(",\"\"", BOMB).as_bytes()));
-    write("64-deep-gzip", &gzip(format!("{BEGIN}{}", "[".repeat(BOMB)).as_bytes()));
-    write("64-deep_objects-gzip", &gzip(format!("{BEGIN}{}", "{\"a\":".repeat(BOMB / 5)).as_bytes()));
+    write(64, "wide", "gzip", 400, &wide);
+    write(64, "twice", "gzip, gzip", 415, &gzip(&wide));
+    write(8, "blank", "zstd", 400, &zstd(13 << 3, &format!("{BEGIN}0"), b' ', 480));
+    write(8, "strings", "gzip", 400, &gzip(request(",\"\"", BOMB).as_bytes()));
+    write(64, "deep", "gzip", 400, &gzip(format!("{BEGIN}{}", "[".repeat(BOMB)).as_bytes()));
+    let deep_objects = format!("{BEGIN}{}", "{\"a\":".repeat(BOMB / 5));
+    write(64, "deep_objects", "gzip", 400, &gzip(deep_objects.as_bytes()));
     let fields: Vec<String> = (0..1 << 20).map(|number| format!("\"{number}\":0")).collect();
-    write("8-fields-gzip", &gzip(format!("{BEGIN}{{{}}}]}}", fields.join(",")).as_bytes()));
+    write(8, "fields", "gzip", 400, &gzip(format!("{BEGIN}{{{}}}]}}", fields.join(",")).as_bytes()));
     // A window of some terabytes.
-    write("64-window-zstd", &zstd(31 << 3 | 7, &format!("{BEGIN}\""), b'x', 480));
-    write("64-beyond-gzip", &gzip(request(&format!(",\"{}\"", "x".repeat(1 << 20)), 80 << 20).as_bytes()));
+    write(64, "window", "zstd", 413, &zstd(31 << 3 | 7, &format!("{BEGIN}\""), b'x', 480));
+    let beyond = request(&format!(",\"{}\"", "x".repeat(1 << 20)), 80 << 20);
+    write(64, "beyond", "gzip", 413, &gzip(beyond.as_bytes()));
     let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
     deflate.write_all(request(",0", 4 << 20).as_bytes()).expect("memory");
-    write("64-deflated-deflate", &deflate.finish().expect("memory"));
+    write(64, "deflated", "deflate", 415, &deflate.finish().expect("memory"));
     // Large and well-formed: 30 MB with an image, and as much text as a request may have.
     let image = noise(30_000_000);
     let image = format!(
         r#"{BEGIN}{{"role":"user","content":[{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{image}"}}}}]}}]}}"#
     );
-    write("6-image-identity", image.as_bytes());
-    write("6-image-gzip", &gzip(image.as_bytes()));
-    write("4-long-zstd", &zstd(13 << 3, &format!("{BEGIN}{{\"role\":\"user\",\"content\":\""), b'x', 480));
+    write(6, "image", "identity", 200, image.as_bytes());
+    write(6, "image", "gzip", 200, &gzip(image.as_bytes()));
+    let long = format!("{BEGIN}{{\"role\":\"user\",\"content\":\"");
+    write(4, "long", "zstd", 200, &zstd(13 << 3, &long, b'x', 480));
+    bombs
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

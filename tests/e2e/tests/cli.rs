@@ -77,7 +77,7 @@ fn a_ref_that_is_not_there_names_those_that_are_near() {
     fixture.git(&["branch", "feature"]);
     let url = format!("file://{}", fixture.repository().display());
     let finished = fixture.run(&["--repo", &url, "--ref", "featrue"], "true");
-    assert_failed(&finished, 6, "failed/workspace", "feature");
+    assert_failed(&finished, 6, "failed/repository", "feature");
 }
 
 #[test]
@@ -128,7 +128,8 @@ fn a_full_disk_while_preparing_is_told() {
     fixture.write("big", vec![7; 30 << 20]);
     let small = fixture.path("small");
     fs::create_dir(&small).expect("a new folder");
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"]).arg(&small).status();
+    let mounted =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m,mode=0700", "tmpfs"]).arg(&small).status();
     assert!(mounted.expect("mount").success());
     fixture.set_env("COFFERDAM_HOME", small.to_str().expect("a plain path"));
     let finished = fixture.run(&["--mode", "host"], "true");

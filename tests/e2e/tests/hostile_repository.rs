@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use cofferdam_e2e::{Fixture, tree_of};
+use cofferdam_test_marks::once;
 
 /// Everything that git can be told to run, told to leave a canary.
 const PLANT: &str = r#"
@@ -44,6 +45,40 @@ fn nothing_that_a_program_plants_runs_while_its_changes_are_collected_and_applie
     let root = fixture.repository();
     assert!(root.join("evil.sh").exists() && root.join("src/moved.txt").exists(), "it was applied");
     assert!(!fixture.git(&["config", "--list"]).contains("evil"), ".git is not part of a diff");
+}
+
+/// The attack: a repository that brings programs, and a caller whose PATH leads into it, as `direnv` and
+/// `node_modules/.bin` make it.
+#[once]
+#[test]
+fn a_git_that_a_repository_brings_is_never_started() {
+    let mut fixture = Fixture::new();
+    let (canary, root) = (fixture.path("sang"), fixture.repository());
+    let program = format!("#!/bin/sh\necho \"$0 $*\" >> {}\nexec /usr/bin/git \"$@\"\n", canary.display());
+    for name in ["git", "bin/git", "bin/ssh", "bin/sleep", "sleep"] {
+        fixture.write(name, &program);
+        fs::set_permissions(root.join(name), PermissionsExt::from_mode(0o755)).expect("its owner");
+    }
+    // What its address is read from, for the way out.
+    fixture.git(&["remote", "add", "origin", "https://host.invalid/x.git"]);
+    let path = std::env::var("PATH").expect("a PATH");
+    fixture.set_env("PATH", &format!(".:bin::{}:{}/bin:{path}", root.display(), root.display()));
+    let applied = fixture.run(&["--apply"], "echo more >> README.md");
+    assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+    assert_eq!(fs::read_to_string(root.join("README.md")).expect("a file"), "hello\nmore\n");
+    let url = format!("file://{}", root.display());
+    let fetched = fixture.run(&["--repo", &url], "true");
+    assert_eq!(fetched.code, Some(0), "{}", fetched.stderr);
+    let doctor = fixture.cofferdam(["sandbox", "doctor", "--json"]).json();
+    let findings = doctor["findings"].as_array().expect("a list");
+    let git = findings.iter().find(|finding| finding["name"] == "git").expect("it looks for git");
+    assert_eq!(git["status"], "ok", "{git}");
+    let sang = fs::read_to_string(&canary).unwrap_or_default();
+    assert_eq!(sang, "", "started by us");
+    // Whoever looks along that PATH as a shell does starts it.
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "git --version"]).current_dir(&root).env("PATH", format!(".:{path}"));
+    assert!(shell.status().expect("sh").success() && canary.exists(), "the canary works");
 }
 
 #[test]

@@ -92,6 +92,31 @@ fn a_killed_worker_on_the_host_ends_the_run_and_its_whole_tree() {
     assert!(!family.iter().any(|pid| is_alive(*pid)), "something of {family:?} goes on");
 }
 
+/// The shim ends what the worker cannot any more, whatever it is called.
+#[test]
+fn a_process_whose_name_is_not_text_does_not_outlive_a_killed_worker_on_the_host() {
+    let fixture = Fixture::new();
+    let marks = Marks::new(&fixture);
+    let named = marks.folder().join("named");
+    // It ends by itself in the end, so that a shim that does not find it is only late.
+    let body = format!(
+        "(setsid sh -c 'printf \"\\377\\376\\377\" > /proc/$$/comm; echo $$ > {}; sleep 30 & wait' &) ; sleep 60",
+        named.display()
+    );
+    let running = fixture.start(&["--mode", "host"], &marks.script(&body));
+    let pid = || std::fs::read_to_string(&named).ok().and_then(|text| text.trim().parse::<u32>().ok());
+    wait_until(START, "it has its name", || pid().is_some());
+    let pid = pid().expect("it was written");
+    assert_eq!(std::fs::read(format!("/proc/{pid}/comm")).expect("it lives"), b"\xff\xfe\xff\n");
+    let shim = with_role(&fixture.state(), "shim")[0];
+    let killed_at = Instant::now();
+    kill_9(children_of(shim)[0]);
+    let finished = running.finish();
+    assert!(killed_at.elapsed() < SOON, "it took {:?}", killed_at.elapsed());
+    assert_eq!(finished.outcome(), "failed/worker_crashed", "{}", finished.stderr);
+    assert!(!is_alive(pid), "{pid} goes on");
+}
+
 #[test]
 fn a_killed_shim_on_the_host_ends_the_run_and_its_whole_tree() {
     let fixture = Fixture::new();

@@ -1,9 +1,14 @@
 //! `--server`: the same commands, done by a service, shown in the same way.
 
+use std::time::Duration;
+
+use cofferdam_e2e::processes::{is_alive, wait_until};
 use cofferdam_e2e::{Finished, Fixture, Service};
 use cofferdam_test_marks::once;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+const IN_TIME: Duration = Duration::from_secs(60);
 const SCRIPT: &str = "echo working; echo more >> README.md";
 
 fn said(output: &[u8]) -> String {
@@ -72,6 +77,46 @@ fn a_run_of_a_service_looks_like_one_of_this_machine() {
     }
     let listed = fixture.cofferdam(["runs", "list", "--json", "--server", &url]);
     assert_eq!(listed.json(), fixture.cofferdam(["runs", "list", "--json"]).json());
+
+    // A damaged record: what the service writes as the outcome is lost.
+    let database = rusqlite::Connection::open(fixture.state().join("cofferdam.db")).expect("the record");
+    let lose = "CREATE TRIGGER lose AFTER UPDATE OF outcome ON runs WHEN NEW.outcome IS NOT NULL \
+                BEGIN UPDATE runs SET outcome = NULL WHERE id = NEW.id; END";
+    database.execute_batch(lose).expect("a trigger");
+    let unknown = fixture.run(&["--server", &url], SCRIPT);
+    assert_eq!(unknown.code, Some(70), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("it is unknown how run_"), "{}", unknown.stderr);
+    drop(database);
+    service.stop();
+}
+
+#[once]
+#[test]
+fn a_second_ctrl_c_leaves_a_run_that_the_service_goes_on_cancelling() {
+    let fixture = Fixture::new();
+    if !limits_hold(&fixture) {
+        return;
+    }
+    let (service, url) = start(&fixture);
+    let mut running = fixture.start(&["--server", &url], "echo ready; sleep 600");
+    running.wait_for("| ready");
+    // A dispatcher that hears of nothing: the run lasts for as long as this test needs it.
+    let dispatcher = Pid::from_raw(service.child("work").cast_signed()).expect("a process id is positive");
+    kill_process(dispatcher, Signal::STOP).expect("it runs");
+    running.signal(Signal::INT);
+    running.wait_for("asking the service to cancel the run");
+    running.signal(Signal::INT);
+    wait_until(IN_TIME, "the command leaves", || !is_alive(running.pid()));
+    kill_process(dispatcher, Signal::CONT).expect("it runs");
+    let left = running.finish();
+    assert_eq!(left.code, Some(5), "{}", left.stderr);
+    assert!(!left.stderr.contains("killing"), "{}", left.stderr);
+    assert!(left.stderr.contains(" is being cancelled by http://"), "{}", left.stderr);
+    let run = left.stderr.split_whitespace().find(|word| word.starts_with("run_")).expect("its id is told");
+    assert!(left.stderr.contains(&format!("cofferdam runs show {run} --server {url}")), "{}", left.stderr);
+    wait_until(IN_TIME, "the service cancels the run", || {
+        fixture.cofferdam(["runs", "show", "--json", run, "--server", &url]).json()["state"] == "cancelled"
+    });
     service.stop();
 }
 
@@ -94,9 +139,7 @@ fn a_key_opens_what_it_is_for_until_it_is_revoked() {
     assert!(refused.stderr.contains("does not have the scope `run`"), "{}", refused.stderr);
 
     assert_eq!(fixture.cofferdam(["keys", "revoke", &id]).code, Some(0));
-    cofferdam_e2e::processes::wait_until(std::time::Duration::from_secs(30), "the key opens nothing", || {
-        fixture.cofferdam(["runs", "list"]).code == Some(3)
-    });
+    wait_until(IN_TIME, "the key opens nothing", || fixture.cofferdam(["runs", "list"]).code == Some(3));
     let unknown = fixture.cofferdam(["keys", "revoke", "key_00000000000000000000000000"]);
     assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
     service.stop();

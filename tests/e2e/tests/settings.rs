@@ -101,6 +101,57 @@ fn a_trusted_file_takes_effect_until_it_is_edited() {
     assert!(printed.contains(&"token=none".to_owned()), "{printed:?}");
 }
 
+/// The attack: an agent brings back settings that were trusted before somebody made them stricter.
+#[once]
+#[test]
+fn settings_that_a_diff_brings_back_count_only_after_they_are_trusted_again() {
+    let fixture = Fixture::new();
+    let file = ".cofferdam/settings.json";
+    let loose = json!({"sandbox": {"mode": "host"}}).to_string();
+    let mode = || fixture.run(&[], "true").json()["mode"].clone();
+    fixture.write(file, &loose);
+    assert_eq!(fixture.cofferdam(["trust"]).code, Some(0));
+    let other = fixture.run(&["--apply"], "echo x > other");
+    assert_eq!((other.code, mode()), (Some(0), json!("host")), "a diff of other files changes nothing");
+
+    fixture.write(file, r#"{"sandbox": {"mode": "native"}}"#);
+    let applied = fixture.run(&["--apply"], &format!("printf %s '{loose}' > {file}"));
+    assert_eq!((applied.code, &applied.json()["mode"]), (Some(0), &json!("native")), "{}", applied.stderr);
+    let path = fixture.repository().canonicalize().expect("it is there").join(file);
+    assert_eq!(fs::read_to_string(&path).expect("it is there"), loose, "it was applied");
+    assert_eq!(mode(), "native", "what an agent wrote counts before anybody has read it");
+    let told = |finished: &Finished| finished.json()["no_longer_trusted"].clone();
+    assert_eq!((told(&other), told(&applied)), (json!([]), json!([path])));
+    let warning = format!("WARNING: the diff changed {}, which was trusted", path.display());
+    assert!(applied.stderr.contains(&warning), "{}", applied.stderr);
+    assert!(applied.stderr.contains("`cofferdam trust`"), "{}", applied.stderr);
+    assert_eq!(fixture.cofferdam(["trust"]).code, Some(0));
+    assert_eq!(mode(), "host");
+}
+
+/// The attack: where a home is a repository, the state folder is in it, and needs no trust.
+#[once]
+#[test]
+fn a_diff_does_not_write_the_state_folder() {
+    let mut fixture = Fixture::new();
+    let state = fixture.repository().canonicalize().expect("it is there").join(".cofferdam");
+    fixture.set_env("COFFERDAM_HOME", state.to_str().expect("text"));
+    let script = r#"mkdir -p .cofferdam; echo '{"sandbox": {"mode": "host"}}' > .cofferdam/settings.json"#;
+    let finished = fixture.run(&["--apply"], &format!("{script}; echo x > other"));
+    assert_eq!((finished.code, finished.outcome().as_str()), (Some(8), "succeeded"), "{}", finished.stderr);
+    let why = ".cofferdam/settings.json: it is in the state folder";
+    assert!(finished.stderr.contains(why) && finished.json()["applied"] == false, "{}", finished.stderr);
+    assert!(!state.join("settings.json").exists() && !fixture.repository().join("other").exists());
+    let elsewhere = fixture.run(&["--apply"], "echo x > other");
+    assert_eq!(
+        (elsewhere.code, &elsewhere.json()["mode"]),
+        (Some(0), &json!("native")),
+        "{}",
+        elsewhere.stderr
+    );
+    assert!(fixture.repository().join("other").exists());
+}
+
 #[once]
 #[test]
 fn what_there_is_no_key_for_stops_the_run_before_anything_starts() {

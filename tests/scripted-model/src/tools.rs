@@ -93,7 +93,7 @@ fn shell(command: &str, offered: &[OfferedTool]) -> Option<Call> {
     let known = [
         ("Bash", json!({"command": command, "description": "Run a command"})),
         ("bash", json!({"command": command, "description": "Run a command"})),
-        ("exec_command", json!({"cmd": command})),
+        ("exec_command", exec_command(command)),
         ("shell_command", json!({"command": command})),
         ("shell", json!({"command": ["sh", "-c", command]})),
     ];
@@ -101,10 +101,16 @@ fn shell(command: &str, offered: &[OfferedTool]) -> Option<Call> {
     known.map(|(name, input)| object(name, input)).or_else(|| javascript(command, offered))
 }
 
+/// Codex answers its model after ten seconds although the command still runs, and the script would go on without its end on a
+/// busy machine. Thirty are the most that it waits.
+fn exec_command(command: &str) -> Value {
+    json!({"cmd": command, "yield_time_ms": 30_000})
+}
+
 /// Codex lets its newest models write programs that call its tools.
 fn javascript(command: &str, offered: &[OfferedTool]) -> Option<Call> {
     let tool = offered.iter().find(|tool| tool.name == "exec" && tool.free_text)?;
-    let program = format!("text(await tools.exec_command({}));\n", json!({"cmd": command}));
+    let program = format!("text(await tools.exec_command({}));\n", exec_command(command));
     Some(Call { name: tool.name.clone(), input: CallInput::FreeText(program) })
 }
 

@@ -10,15 +10,13 @@ mod messages;
 mod parse;
 mod permissions;
 
-use std::path::PathBuf;
-
 use cofferdam_core::{AgentReport, PromptSetup};
 
-use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream, Supports};
-use crate::detect::Search;
-use crate::json_lines::LONGEST_LINE;
+use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream};
+use crate::json_lines::unfinished;
 use messages::Messages;
 
+#[derive(Default)]
 pub(crate) struct ClaudeCode {
     setup: PromptSetup,
     messages: Messages,
@@ -31,36 +29,13 @@ pub(crate) struct ClaudeCode {
 
 impl ClaudeCode {
     pub(crate) fn new(setup: PromptSetup) -> Self {
-        Self {
-            setup,
-            messages: Messages::default(),
-            session_id: None,
-            resume: None,
-            could_not_resume: false,
-            report: None,
-        }
+        Self { setup, ..Self::default() }
     }
 }
 
 impl Adapter for ClaudeCode {
-    fn provider(&self) -> &'static str {
-        "claude_code"
-    }
-
-    fn detect(&self, search: &Search<'_>) -> Option<PathBuf> {
-        search.find("claude")
-    }
-
     fn command(&self, context: &Context<'_>) -> Command {
         command::command(&self.setup, context)
-    }
-
-    fn supports(&self) -> Supports {
-        Supports { steer: true, follow_up: true, interrupt: true, max_turns: true }
-    }
-
-    fn longest_line(&self) -> usize {
-        LONGEST_LINE
     }
 
     fn begin(&mut self, context: &Context<'_>) -> Step {
@@ -89,9 +64,6 @@ impl Adapter for ClaudeCode {
     }
 
     fn report(&self) -> Option<AgentReport> {
-        Some(self.report.clone().unwrap_or_else(|| AgentReport {
-            ok: false,
-            message: "Claude Code ended before it had finished its turn".to_owned(),
-        }))
+        Some(self.report.clone().unwrap_or_else(|| unfinished("Claude Code")))
     }
 }

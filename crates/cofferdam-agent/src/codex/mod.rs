@@ -10,16 +10,14 @@ mod parse;
 mod permissions;
 mod turns;
 
-use std::path::PathBuf;
-
 use cofferdam_core::{AgentReport, PromptSetup};
 
-use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream, Supports};
-use crate::detect::Search;
+use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream};
 use crate::facts;
-use crate::json_lines::LONGEST_LINE;
+use crate::json_lines::unfinished;
 use turns::Turns;
 
+#[derive(Default)]
 pub(crate) struct Codex {
     setup: PromptSetup,
     working_directory: String,
@@ -33,36 +31,13 @@ pub(crate) struct Codex {
 
 impl Codex {
     pub(crate) fn new(setup: PromptSetup) -> Self {
-        Self {
-            setup,
-            working_directory: String::new(),
-            resume: None,
-            turns: Turns::default(),
-            last_message: String::new(),
-            report: None,
-        }
+        Self { setup, ..Self::default() }
     }
 }
 
 impl Adapter for Codex {
-    fn provider(&self) -> &'static str {
-        "codex"
-    }
-
-    fn detect(&self, search: &Search<'_>) -> Option<PathBuf> {
-        search.find("codex")
-    }
-
     fn command(&self, context: &Context<'_>) -> Command {
         command::command(&self.setup, context)
-    }
-
-    fn supports(&self) -> Supports {
-        Supports { steer: true, follow_up: true, interrupt: true, max_turns: false }
-    }
-
-    fn longest_line(&self) -> usize {
-        LONGEST_LINE
     }
 
     fn begin(&mut self, context: &Context<'_>) -> Step {
@@ -92,9 +67,6 @@ impl Adapter for Codex {
     }
 
     fn report(&self) -> Option<AgentReport> {
-        Some(self.report.clone().unwrap_or_else(|| AgentReport {
-            ok: false,
-            message: "Codex ended before it had finished its turn".to_owned(),
-        }))
+        Some(self.report.clone().unwrap_or_else(|| unfinished("Codex")))
     }
 }

@@ -9,18 +9,16 @@ mod permissions;
 mod tools;
 mod turns;
 
-use std::path::PathBuf;
-
 use cofferdam_core::{AgentReport, PromptSetup};
 
-use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream, Supports};
-use crate::detect::Search;
+use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream};
 use crate::facts;
-use crate::json_lines::LONGEST_LINE;
+use crate::json_lines::unfinished;
 use parse::Chunks;
 use tools::Tools;
 use turns::Turns;
 
+#[derive(Default)]
 pub(crate) struct OpenCode {
     setup: PromptSetup,
     working_directory: String,
@@ -38,40 +36,13 @@ pub(crate) struct OpenCode {
 
 impl OpenCode {
     pub(crate) fn new(setup: PromptSetup) -> Self {
-        Self {
-            setup,
-            working_directory: String::new(),
-            resume: None,
-            turns: Turns::default(),
-            chunks: Chunks::default(),
-            tools: Tools::default(),
-            last_message: String::new(),
-            cost_usd: None,
-            report: None,
-        }
+        Self { setup, ..Self::default() }
     }
 }
 
 impl Adapter for OpenCode {
-    fn provider(&self) -> &'static str {
-        "opencode"
-    }
-
-    fn detect(&self, search: &Search<'_>) -> Option<PathBuf> {
-        search.find("opencode")
-    }
-
     fn command(&self, context: &Context<'_>) -> Command {
         command::command(&self.setup, context)
-    }
-
-    /// OpenCode has a limit on steps, but only asks the model to keep it.
-    fn supports(&self) -> Supports {
-        Supports { steer: false, follow_up: true, interrupt: true, max_turns: false }
-    }
-
-    fn longest_line(&self) -> usize {
-        LONGEST_LINE
     }
 
     fn begin(&mut self, context: &Context<'_>) -> Step {
@@ -102,9 +73,6 @@ impl Adapter for OpenCode {
     }
 
     fn report(&self) -> Option<AgentReport> {
-        Some(self.report.clone().unwrap_or_else(|| AgentReport {
-            ok: false,
-            message: "OpenCode ended before it had finished its turn".to_owned(),
-        }))
+        Some(self.report.clone().unwrap_or_else(|| unfinished("OpenCode")))
     }
 }

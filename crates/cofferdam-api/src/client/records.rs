@@ -4,12 +4,13 @@ use cofferdam_core::RunId;
 use http::Method;
 
 use super::{Client, ClientError};
+use crate::CreateProjectRequest;
 use crate::agent::AgentList;
 use crate::audit::{AuditList, AuditQuery};
 use crate::dead_letter::{DeadLetterList, DeadLetterResponse};
 use crate::health::HealthResponse;
 use crate::node::NodeList;
-use crate::project::{CreateProjectRequest, ProjectList, ProjectResponse};
+use crate::project::{ProjectList, ProjectResponse};
 use crate::run::RunResponse;
 
 const NO_BODY: Option<&()> = None;

@@ -4,12 +4,13 @@ use cofferdam_core::{RunId, RunInput};
 use http::{HeaderValue, Method};
 
 use super::{Client, ClientError, read};
+use crate::RunQuery;
 use crate::artifact::ArtifactList;
 use crate::dry_run::DryRunResponse;
 use crate::event::{EventsPage, EventsQuery};
 use crate::execute::ExecuteResponse;
 use crate::message::{MessageList, MessageResponse, SendMessageRequest};
-use crate::run::{CancelResponse, RunList, RunQuery, RunResponse, SealResponse};
+use crate::run::{CancelResponse, RunList, RunResponse, SealResponse};
 
 const NO_BODY: Option<&()> = None;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use bytes::{Bytes, BytesMut};
 use cofferdam_core::HostPort;
+use cofferdam_net::{AddressCheck, Client, Dialer};
 use http::header::{self, HeaderName};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -14,13 +15,11 @@ use super::path::{Operation, Repository};
 use super::push;
 use crate::body::{Body, full, prefixed};
 use crate::broker::OpenError;
-use crate::dial::{AddressCheck, Dialer};
 use crate::grant::GitGrant;
-use crate::options::Options;
+use crate::options::{GitCredential, GitRepository, NoGitCredential, Options};
 use crate::recorder::Kind;
 use crate::refusal::Refusal;
 use crate::served::Served;
-use crate::upstream::Client;
 
 /// What a git client says that its server needs. Everything else stays here, credentials first of all.
 const TO_HOST: [HeaderName; 6] = [
@@ -40,7 +39,7 @@ const MAX_DRAINED: usize = 8 << 20;
 /// The way to one repository.
 pub(crate) struct Route {
     repository: Repository,
-    push: Option<String>,
+    grant: GitGrant,
     scheme: &'static str,
     options: Arc<Options>,
     dialer: Dialer,
@@ -51,7 +50,7 @@ impl Route {
     pub(crate) fn new(grant: &GitGrant, options: Arc<Options>, dialer: Dialer) -> Result<Self, OpenError> {
         let repository = Repository::parse(&grant.url)
             .map_err(|reason| OpenError::Git { url: grant.url.to_string(), reason })?;
-        Ok(Self { repository, push: grant.push.clone(), scheme: "https", options, dialer })
+        Ok(Self { repository, grant: grant.clone(), scheme: "https", options, dialer })
     }
 
     /// Answers a request below `/git/`.
@@ -66,11 +65,11 @@ impl Route {
             Operation::AdvertiseFetch | Operation::Fetch => {
                 self.forward(serving, operation, request.map(boxed)).await
             }
-            Operation::AdvertisePush => match &self.push {
+            Operation::AdvertisePush => match &self.grant.push {
                 Some(_) => self.forward(serving, operation, request.map(boxed)).await,
                 None => Err(self.no_push()),
             },
-            Operation::Push => match &self.push {
+            Operation::Push => match &self.grant.push {
                 Some(branch) => return self.push(serving, branch, request).await,
                 None => Err(self.no_push()),
             },
@@ -129,12 +128,14 @@ impl Route {
         // Being the run's repository lists its name. Its address has to be public like everybody else's.
         let check = AddressCheck::Listed(serving.rules.current());
         let client = Client::new(self.dialer.clone(), check);
+        let wanted = GitRepository { url: &self.grant.url, origin_of: self.grant.origin_of.as_deref() };
+        let credential = self.options.secrets.git(&wanted);
         let answer = client
-            .request(self.rebuild(operation, request))
+            .request(self.rebuild(operation, request, credential.as_ref().ok()))
             .await
             .map_err(|error| Refusal::unanswered(&serving.attempt, &error))?;
         let (parts, body) = answer.into_parts();
-        self.check_status(parts.status)?;
+        self.check_status(parts.status, credential.err())?;
         serving.recorder.allowed(Kind::Git, &self.target(), None);
         let mut response = Response::new(boxed(body));
         *response.status_mut() = parts.status;
@@ -146,7 +147,12 @@ impl Route {
         Ok(response)
     }
 
-    fn rebuild(&self, operation: Operation, request: Request<Body>) -> Request<Body> {
+    fn rebuild(
+        &self,
+        operation: Operation,
+        request: Request<Body>,
+        credential: Option<&GitCredential>,
+    ) -> Request<Body> {
         let (parts, body) = request.into_parts();
         let HostPort { host, port } = &self.repository.host;
         let uri = format!("{}://{host}:{port}{}{}", self.scheme, self.repository.path, operation.suffix());
@@ -161,23 +167,14 @@ impl Route {
                 rebuilt.headers_mut().insert(name, value.clone());
             }
         }
-        if let Some(value) = self.authorization() {
+        if let Some(value) = credential.and_then(authorization) {
             rebuilt.headers_mut().insert(header::AUTHORIZATION, value);
         }
         rebuilt
     }
 
-    fn authorization(&self) -> Option<HeaderValue> {
-        let credential = self.options.secrets.git(&self.repository.host)?;
-        let pair = format!("{}:{}", credential.user, credential.token);
-        let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
-        let mut value = HeaderValue::from_str(&format!("Basic {encoded}")).ok()?;
-        value.set_sensitive(true);
-        Some(value)
-    }
-
     /// Turns answers that a client inside can do nothing with into words.
-    fn check_status(&self, status: StatusCode) -> Result<(), Refusal> {
+    fn check_status(&self, status: StatusCode, missing: Option<NoGitCredential>) -> Result<(), Refusal> {
         let host = &self.repository.host;
         if status.is_redirection() {
             let reason = format!("{host} points to another address; start the run with that one");
@@ -185,9 +182,22 @@ impl Route {
         }
         // Passed on as it is, git would ask the agent for a password.
         if status == StatusCode::UNAUTHORIZED {
-            return Err(Refusal::forbidden(format!(
-                "{host} wants a credential, or refuses the one there is"
-            )));
+            let (reason, hint) = match missing {
+                None => (format!("{host} refuses the credential that there is for it"), None),
+                Some(NoGitCredential::NoToken) => {
+                    let hint = "name a token for it outside: `git.credentials`, or COFFERDAM_GIT_HOST and COFFERDAM_GIT_TOKEN";
+                    (format!("{host} wants a credential, and there is none for this repository"), Some(hint))
+                }
+                Some(NoGitCredential::Unnamed) => {
+                    let hint =
+                        "type `cofferdam trust` in the repository, or list the host in `git.credentials`";
+                    let reason = format!(
+                        "{host} wants a credential, and none is sent where an untrusted `origin` leads"
+                    );
+                    (reason, Some(hint))
+                }
+            };
+            return Err(Refusal { status: StatusCode::FORBIDDEN, reason, hint: hint.map(str::to_owned) });
         }
         Ok(())
     }
@@ -195,6 +205,14 @@ impl Route {
     fn target(&self) -> String {
         format!("{}{}", self.repository.host, self.repository.path)
     }
+}
+
+fn authorization(credential: &GitCredential) -> Option<HeaderValue> {
+    let pair = format!("{}:{}", credential.user, credential.token);
+    let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
+    let mut value = HeaderValue::from_str(&format!("Basic {encoded}")).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 fn refuse(serving: &Served, target: &str, refusal: &Refusal) -> Response<Body> {

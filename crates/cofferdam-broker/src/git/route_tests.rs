@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use cofferdam_core::{AttemptRef, EventType, Provider, RunId, Vendor};
+use cofferdam_core::{AttemptRef, EventType, LocalUrls, Provider, RepoUrl, RunId, Vendor};
 use cofferdam_local_servers::GitHost;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::process::Command;
@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::accept::{Behind, accept};
-use crate::options::{Bounds, GitCredential, Locked, PriceTable, Secrets, Upstream};
+use crate::options::{Bounds, Locked, PriceTable, Secrets, Upstream};
 use crate::places::Places;
 use crate::recorder::Recorder;
 use crate::rules::Rules;
@@ -25,8 +25,15 @@ impl Secrets for Token {
         Err(Locked::NoKey)
     }
 
-    fn git(&self, _: &HostPort) -> Option<GitCredential> {
-        Some(GitCredential { user: "x-access-token".to_owned(), token: "a-token-of-ours".to_owned() })
+    /// As the caller's would: not for everybody, and for an `origin` only if its repository was trusted.
+    fn git(&self, repository: &GitRepository<'_>) -> Result<GitCredential, NoGitCredential> {
+        if repository.url.as_str().contains("/else/") {
+            return Err(NoGitCredential::NoToken);
+        }
+        if repository.origin_of.is_some_and(|root| root != Path::new("/trusted")) {
+            return Err(NoGitCredential::Unnamed);
+        }
+        Ok(GitCredential { user: "x-access-token".to_owned(), token: "a-token-of-ours".to_owned() })
     }
 }
 
@@ -45,14 +52,18 @@ impl Fixture {
     }
 
     async fn serving(path: &str, push: Option<&str>) -> Self {
+        Self::serving_origin(path, push, None).await
+    }
+
+    async fn serving_origin(path: &str, push: Option<&str>, origin_of: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");
-        for name in ["team/app.git", "team/other.git"] {
+        for name in ["team/app.git", "team/other.git", "else/app.git"] {
             make_repository(&root.join(name)).await;
         }
         let host = GitHost::start(&root, AUTHORIZATION).await;
         let ledger = Arc::new(TestLedger::default());
-        let serving = serving(&host, path, push, Arc::clone(&ledger));
+        let serving = serving(&host, path, push, origin_of, Arc::clone(&ledger));
         let socket = UnixListener::bind(folder.path().join("egress.sock")).unwrap();
         tokio::spawn(accept(
             Arc::clone(&serving),
@@ -105,7 +116,13 @@ impl Fixture {
     }
 }
 
-fn serving(host: &GitHost, path: &str, push: Option<&str>, ledger: Arc<TestLedger>) -> Arc<Served> {
+fn serving(
+    host: &GitHost,
+    path: &str,
+    push: Option<&str>,
+    origin_of: Option<&str>,
+    ledger: Arc<TestLedger>,
+) -> Arc<Served> {
     let options = Arc::new(Options {
         secrets: Arc::new(Token),
         name_servers: vec![],
@@ -116,8 +133,9 @@ fn serving(host: &GitHost, path: &str, push: Option<&str>, ledger: Arc<TestLedge
     let attempt = AttemptRef { run: RunId::new(1, 2), number: 1 };
     let at = host.address().to_string();
     let repository = Repository { host: at.parse().unwrap(), path: path.to_owned() };
-    let push = push.map(str::to_owned);
-    let route = Route { repository, push, scheme: "http", options, dialer: dialer.clone() };
+    let url = RepoUrl::parse(&format!("https://{at}{path}"), LocalUrls::Refuse).unwrap();
+    let grant = GitGrant { url, push: push.map(str::to_owned), origin_of: origin_of.map(PathBuf::from) };
+    let route = Route { repository, grant, scheme: "http", options, dialer: dialer.clone() };
     Arc::new(Served {
         attempt: attempt.clone(),
         bounds: Bounds::default(),
@@ -254,4 +272,29 @@ async fn a_redirect_is_not_followed() {
     let output = fixture.git(".", &["clone", "-q", &fixture.url("/moved/app"), "moved"]).await;
     fails_with(&output, "points to another address");
     assert_eq!(fixture.host.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn where_an_origin_leads_that_nobody_trusted_no_token_is_sent() {
+    for (path, origin_of, words) in [
+        (
+            "/team/app.git",
+            Some("/downloaded"),
+            "none is sent where an untrusted `origin` leads; type `cofferdam trust`",
+        ),
+        (
+            "/else/app.git",
+            None,
+            "there is none for this repository; name a token for it outside: `git.credentials`",
+        ),
+    ] {
+        let fixture = Fixture::serving_origin(path, None, origin_of).await;
+        fails_with(&fixture.git(".", &["clone", "-q", &fixture.url(path), "work"]).await, words);
+        let seen = fixture.host.seen();
+        assert!(
+            !seen.is_empty() && seen.iter().all(|head| !head.headers.contains_key(header::AUTHORIZATION))
+        );
+    }
+    let fixture = Fixture::serving_origin("/team/app.git", None, Some("/trusted")).await;
+    succeeds(&fixture.git(".", &["clone", "-q", &fixture.url("/team/app.git"), "work"]).await);
 }

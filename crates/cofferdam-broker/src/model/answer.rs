@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use cofferdam_core::{EventType, ModelTrouble, TroubleKind};
+use cofferdam_net::RequestError;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -21,7 +22,6 @@ use super::trouble::{Failure, printable};
 use crate::body::Body;
 use crate::memory::AnswerRoom;
 use crate::options::{Bounds, Credential};
-use crate::upstream::RequestError;
 
 /// How much of an error's body is read.
 const ERROR_BYTES: usize = 64 << 10;

@@ -1,8 +1,11 @@
 //! What a request to Anthropic may ask for.
 
+use cofferdam_core::VendorTool;
+
 use super::found::Found;
 use super::json::{Ahead, Fault, Keep, Scanner, Shape, Short};
 use super::refusal::Refusal;
+use super::vendor_tools::{Allowed, Offer};
 
 /// The fields that are forwarded. A field that is not here is taken out: tomorrow's connector must not pass
 /// because today nobody knew its name. `service_tier`, `speed` and `inference_geo` are left out on purpose,
@@ -35,8 +38,12 @@ pub(crate) const REFUSED: [&str; 2] = ["mcp_servers", "container"];
 /// is done by the vendor, but reaches nothing.
 const CLIENT_TOOLS: [&str; 5] = ["bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_"];
 
+/// Tools that Anthropic runs and that can be allowed, by the beginning of their type.
+const VENDOR_TOOLS: [(&str, VendorTool); 2] =
+    [("web_search_", VendorTool::WebSearch), ("web_fetch_", VendorTool::WebFetch)];
+
 /// Reads the tools that are offered.
-pub(crate) fn tools(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
+pub(crate) fn tools(scanner: &mut Scanner<'_>, allowed: Allowed) -> Result<Found, Fault> {
     let mut found = Found::default();
     if scanner.ahead()? != Ahead::List {
         scanner.value()?;
@@ -44,12 +51,14 @@ pub(crate) fn tools(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
     }
     scanner.list(|scanner| {
         let at = scanner.position();
-        match kind_of_tool(scanner)? {
+        let Tool { kind, max_uses } = tool(scanner)?;
+        match kind {
             None => {}
-            Some(Some(kind)) if kind.word() == "custom" || is_client_tool(kind) => {}
+            Some(Some(kind)) if kind.word() == "custom" => {}
+            Some(Some(kind)) if is_client_tool(kind) => found.count_described_tool(),
             Some(kind) => {
                 let kind = kind.as_ref().map_or("?", Short::as_str);
-                found.refuse(at, || Refusal::vendor_side(&format!("the tool `{kind}`")));
+                vendor_tool(kind, max_uses, allowed, at, &mut found);
             }
         }
         Ok(Keep::Yes)
@@ -57,28 +66,95 @@ pub(crate) fn tools(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
     Ok(found)
 }
 
+/// A tool that the vendor runs: counted if it is allowed, and refused if not.
+fn vendor_tool(kind: &str, max_uses: Uses, allowed: Allowed, at: u64, found: &mut Found) {
+    let what = format!("the tool `{kind}`");
+    let known = VENDOR_TOOLS.into_iter().find(|(begin, _)| kind.starts_with(begin));
+    match (known, max_uses) {
+        (None, _) => found.refuse(at, || Refusal::vendor_side(&what)),
+        (Some((_, tool)), _) if !allowed.has(tool) => found.refuse(at, || Refusal::vendor_tool(&what, tool)),
+        (Some(_), Uses::Malformed) => found.refuse(at, || {
+            Refusal::bad_request("json", format!("`max_uses` of {what} is not a number of uses"))
+        }),
+        (Some((_, tool)), Uses::Unset) => {
+            found.count_described_tool();
+            found.offer.add(Offer::new(tool, None));
+        }
+        (Some((_, tool)), Uses::Most(uses)) => {
+            found.count_described_tool();
+            found.offer.add(Offer::new(tool, Some(uses)));
+        }
+    }
+}
+
 fn is_client_tool(kind: Short) -> bool {
     CLIENT_TOOLS.iter().any(|begin| kind.as_str().starts_with(begin))
 }
 
-/// The type of a tool, if it has one, and if that is text.
-fn kind_of_tool(scanner: &mut Scanner<'_>) -> Result<Option<Option<Short>>, Fault> {
-    let mut kind = None;
+/// What matters of a tool.
+#[derive(Default)]
+struct Tool {
+    /// Its type, if it has one, and if that is text.
+    kind: Option<Option<Short>>,
+    max_uses: Uses,
+}
+
+/// How often a tool may be used.
+#[derive(Debug, Clone, Copy, Default)]
+enum Uses {
+    #[default]
+    Unset,
+    Most(u64),
+    Malformed,
+}
+
+fn tool(scanner: &mut Scanner<'_>) -> Result<Tool, Fault> {
+    let mut tool = Tool::default();
     if scanner.ahead()? != Ahead::Object {
         scanner.value()?;
-        return Ok(kind);
+        return Ok(tool);
     }
     scanner.object(|scanner| {
-        let is_kind = scanner.name() == "type";
+        let (is_kind, is_uses) = (scanner.name() == "type", scanner.name() == "max_uses");
         match scanner.value()? {
-            Shape::Text if is_kind => kind = Some(Some(scanner.short())),
+            Shape::Count(uses) if is_uses => tool.max_uses = Uses::Most(uses),
+            Shape::Text if is_kind => tool.kind = Some(Some(scanner.short())),
             Shape::Null => {}
-            _ if is_kind => kind = Some(None),
+            _ if is_kind => tool.kind = Some(None),
+            _ if is_uses => tool.max_uses = Uses::Malformed,
             _ => {}
         }
         Ok(Keep::Yes)
     })?;
-    Ok(kind)
+    Ok(tool)
+}
+
+/// Reads how the conversation is to be shortened. The vendor can do so by asking the model once more, which is charged beside what
+/// it tells of the answer.
+pub(crate) fn context_management(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
+    let at = scanner.position();
+    let mut found = Found::default();
+    edits(scanner, at, &mut found)?;
+    Ok(found)
+}
+
+fn edits(scanner: &mut Scanner<'_>, at: u64, found: &mut Found) -> Result<(), Fault> {
+    match scanner.ahead()? {
+        Ahead::Other => {
+            scanner.value()?;
+            Ok(())
+        }
+        Ahead::List => scanner.list(|scanner| edits(scanner, at, found).map(|()| Keep::Yes)),
+        Ahead::Object => scanner.object(|scanner| {
+            let is_kind = scanner.name() == "type" && scanner.ahead()? == Ahead::Other;
+            if !is_kind {
+                edits(scanner, at, found)?;
+            } else if scanner.value()? == Shape::Text && scanner.text().0.starts_with("compact") {
+                found.refuse(at, || Refusal::charge("compaction by the vendor"));
+            }
+            Ok(Keep::Yes)
+        }),
+    }
 }
 
 /// A part of what is said.
@@ -185,7 +261,11 @@ fn judge_source(source: Part, block: &str, at: u64) -> Found {
             found.count_image(source.data);
             return found;
         }
-        "base64" | "text" => return found,
+        "base64" => {
+            found.count_document();
+            return found;
+        }
+        "text" => return found,
         "content" => return source.found,
         "url" => "an image or document by its URL",
         "file" => "a file that is kept at the vendor",

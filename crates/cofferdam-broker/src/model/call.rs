@@ -1,7 +1,7 @@
 //! One call that is in flight: what was set aside for it, and how it is settled, whatever becomes of it.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use cofferdam_core::{AttemptRef, EventType, ModelTrouble, NewEvent, Spent, TroubleKind, Vendor};
 use serde_json::{Value, json};
@@ -12,8 +12,10 @@ use super::purse::{Purse, Reservation, larger};
 use super::streak::Streak;
 use super::trouble::{kind_of, printable};
 use super::usage::Usage;
+use super::vendor_tools::Offer;
 use crate::ledger::{CallEnded, CallId, Ledger};
 use crate::options::Price;
+use crate::recorder::now_ms;
 
 /// Where calls are written down.
 pub(crate) struct Books {
@@ -40,6 +42,14 @@ pub(crate) struct Label {
     pub vendor: Vendor,
     pub model: String,
     pub price: Option<Price>,
+    /// The tools of the vendor's that the request offers.
+    pub offer: Offer,
+}
+
+impl Label {
+    fn spent(&self, usage: &Usage) -> Spent {
+        usage.spent(self.price.as_ref(), self.offer.search_micro_usd)
+    }
 }
 
 /// A call in flight. Dropped before it is ended, it is charged what was set aside: the vendor may have
@@ -84,7 +94,7 @@ impl Call {
     /// The answer says that it has used so much, and goes on.
     pub(crate) fn uses(&mut self, usage: &Usage) {
         if let Some(Open { books, label, reservation, .. }) = &mut self.0 {
-            books.purse.raise(reservation, usage.spent(label.price.as_ref()));
+            books.purse.raise(reservation, label.spent(usage));
         }
     }
 
@@ -109,13 +119,12 @@ impl Drop for Call {
 
 impl Open {
     async fn end(self, charge: Charge) {
-        let Charge { spent, usage, trouble, status } = charge;
-        self.books.streak.note(trouble.as_ref(), tokio::time::Instant::now());
+        self.books.streak.note(charge.trouble.as_ref(), tokio::time::Instant::now());
         let mut events = Vec::new();
-        if trouble.is_none() || spent.tokens > 0 {
-            let data = self.usage_event(&spent, usage, status);
-            events.push(NewEvent::new(now_ms(), EventType::ModelUsage, data));
+        if charge.trouble.is_none() || charge.spent.tokens > 0 {
+            events.push(NewEvent::new(now_ms(), EventType::ModelUsage, self.usage_event(&charge)));
         }
+        let Charge { spent, trouble, .. } = charge;
         if let Some(trouble) = &trouble {
             let data = error_event(trouble, &self.label, Some(self.id));
             events.push(NewEvent::new(now_ms(), EventType::ModelError, data));
@@ -132,77 +141,95 @@ impl Open {
     }
 
     fn charge(&self, ending: Ending) -> Charge {
-        let reserved = Charge { spent: self.reservation.spent, usage: None, trouble: None, status: None };
         match ending {
             Ending::Failed(trouble) => {
                 let status = trouble.status;
                 let spent = Spent { calls: 1, ..Spent::default() };
-                Charge { spent, usage: None, trouble: Some(trouble), status }
+                Charge { spent, usage: Usage::default(), is_estimate: false, trouble: Some(trouble), status }
             }
-            Ending::Lost(trouble) => Charge { trouble, ..reserved },
+            Ending::Lost(trouble) => Charge { trouble, ..self.reserved() },
             Ending::Answered { status, reading, end } => {
-                let usage = self.usage(&reading);
-                let mut charge = match usage {
-                    Some(usage) => Charge {
-                        spent: usage.spent(self.label.price.as_ref()),
-                        usage: Some(usage),
-                        ..reserved
-                    },
-                    None => reserved,
-                };
-                if reading.unread.is_some() {
-                    charge.spent = larger(charge.spent, self.reservation.spent);
-                }
-                Charge { trouble: trouble_of(status, &reading, &end), status: Some(status), ..charge }
+                let trouble = trouble_of(status, &reading, &end);
+                Charge { trouble, status: Some(status), ..self.charge_answer(&reading) }
             }
         }
     }
 
-    /// What the answer used, as far as it says so. Cut in its middle it has told its input but not yet its
-    /// output, and an agent could cut every answer just before its end; so its size counts then.
-    fn usage(&self, reading: &Reading) -> Option<Usage> {
-        match (reading.usage, &reading.error) {
-            (Some(usage), _) if reading.complete => Some(usage),
-            (Some(usage), _) => {
-                let by_size = (reading.bytes / 3).min(self.reservation.output);
-                Some(Usage { output: usage.output.max(by_size), ..usage })
+    /// What an answer cost. One that came to its end has said so.
+    ///
+    /// The attack: an agent cuts every answer just before its end, where the vendor tells how much was generated. The size of
+    /// what has passed does not tell it: a model may think for long before it says a word. So all the output is charged
+    /// that the answer could have had, beside the input, which the vendor tells at the beginning.
+    fn charge_answer(&self, reading: &Reading) -> Charge {
+        let reserved = self.reserved();
+        let known = |usage: Usage| Charge {
+            spent: self.label.spent(&usage),
+            usage,
+            is_estimate: false,
+            trouble: None,
+            status: None,
+        };
+        let told = reading.usage.map(|usage| {
+            let web_searches = usage.web_searches.max(self.label.offer.certain_searches);
+            Usage { web_searches, ..usage }
+        });
+        match (told, &reading.error, reading.unread) {
+            (Some(usage), _, None) if reading.complete => known(usage),
+            (Some(usage), _, None) => {
+                let output = usage.output.max(self.reservation.output);
+                let most = Charge { is_estimate: true, ..known(Usage { output, ..usage }) };
+                // What the vendor's tools bring in is input too, of which it had told nothing yet.
+                match self.label.offer.is_empty() {
+                    true => most,
+                    false => Charge { spent: larger(most.spent, reserved.spent), ..most },
+                }
+            }
+            (Some(usage), _, Some(_)) => {
+                let spent = larger(self.label.spent(&usage), reserved.spent);
+                Charge { spent, is_estimate: true, ..known(usage) }
             }
             // It failed before it had used anything worth telling.
-            (None, Some(_)) => Some(Usage::default()),
-            (None, None) => None,
+            (None, Some(_), None) => known(Usage::default()),
+            (None, _, _) => reserved,
         }
     }
 
-    fn usage_event(&self, spent: &Spent, usage: Option<Usage>, status: Option<u16>) -> Value {
+    /// All that was set aside.
+    fn reserved(&self) -> Charge {
+        let Reservation { spent, output, .. } = self.reservation;
+        let usage = Usage { input: spent.tokens.saturating_sub(output), output, ..Usage::default() };
+        Charge { spent, usage, is_estimate: true, trouble: None, status: None }
+    }
+
+    fn usage_event(&self, charge: &Charge) -> Value {
+        let Charge { spent, usage, is_estimate, status, .. } = charge;
         let cost = self.label.price.map(|_| spent.cost_micro_usd as f64 / 1e6);
         let duration = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut data = json!({
+        json!({
             "vendor": self.label.vendor,
             "model": self.label.model,
             "cost_usd": cost,
             "tokens": spent.tokens,
+            "input_tokens": usage.input,
+            "output_tokens": usage.output,
+            "cache_read_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_write.saturating_add(usage.cache_write_hour),
+            "web_searches": usage.web_searches,
+            "web_fetches": usage.web_fetches,
             "duration_ms": duration,
             "status": status,
             "call": self.id,
-            // Without usage in the answer, what was reserved is charged.
-            "estimated": usage.is_none(),
-        });
-        let usage = usage.unwrap_or_else(|| Usage {
-            input: self.reservation.spent.tokens.saturating_sub(self.reservation.output),
-            output: self.reservation.output,
-            ..Usage::default()
-        });
-        data["input_tokens"] = usage.input.into();
-        data["output_tokens"] = usage.output.into();
-        data["cache_read_tokens"] = usage.cache_read.into();
-        data["cache_write_tokens"] = usage.cache_write.saturating_add(usage.cache_write_hour).into();
-        data
+            // What the vendor did not tell is charged as it was reserved.
+            "estimated": is_estimate,
+        })
     }
 }
 
 struct Charge {
     spent: Spent,
-    usage: Option<Usage>,
+    usage: Usage,
+    /// Whether some of it is what was reserved, and not what the vendor told.
+    is_estimate: bool,
     trouble: Option<ModelTrouble>,
     status: Option<u16>,
 }
@@ -238,9 +265,4 @@ pub(crate) fn error_event(trouble: &ModelTrouble, label: &Label, call: Option<Ca
     data["model"] = json!(label.model);
     data["call"] = json!(call);
     data
-}
-
-pub(crate) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

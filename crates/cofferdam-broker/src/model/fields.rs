@@ -1,17 +1,21 @@
 //! The fields of a request, read once and in their order: what is forwarded of them, and what a check or a budget has to
 //! know of the rest.
 
+use cofferdam_core::VendorTool;
+
 use super::anthropic;
 use super::found::{Found, Stripped};
 use super::json::{Ahead, Fault, Keep, Scanner, Shape};
+use super::most_input::Sent;
 use super::openai::{self, Offered};
 use super::refusal::Refusal;
 use super::route::Endpoint;
+use super::vendor_tools::{Allowed, MOST_CALLS, Offer, SEARCH_MICRO_USD};
 
 /// What a request is checked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Checks {
-    /// The vendor may fetch and keep things.
+    /// It has no body.
     None,
     Anthropic,
     Responses,
@@ -19,9 +23,8 @@ pub(super) enum Checks {
 }
 
 impl Checks {
-    pub(super) fn of(endpoint: Endpoint, vendor_tools: bool) -> Self {
+    fn of(endpoint: Endpoint) -> Self {
         match endpoint {
-            _ if vendor_tools => Self::None,
             Endpoint::Messages | Endpoint::CountTokens => Self::Anthropic,
             Endpoint::Responses => Self::Responses,
             Endpoint::Chat => Self::Chat,
@@ -29,11 +32,12 @@ impl Checks {
         }
     }
 
-    fn forwards(self, field: &str) -> bool {
+    fn forwards(self, field: &str, allowed: Allowed) -> bool {
         match self {
             Self::None => true,
             Self::Anthropic => anthropic::FIELDS.contains(&field),
             Self::Responses => openai::RESPONSES.contains(&field),
+            Self::Chat if field == openai::SEARCH_IN_CHAT => allowed.has(VendorTool::WebSearch),
             Self::Chat => openai::CHAT.contains(&field),
         }
     }
@@ -53,6 +57,7 @@ impl Checks {
 pub(super) struct Fields {
     endpoint: Endpoint,
     checks: Checks,
+    allowed: Allowed,
     is_background: bool,
     /// Which of the refused fields it has, by their order.
     refused: Option<usize>,
@@ -64,6 +69,10 @@ pub(super) struct Fields {
     pub(super) limits: [Limit; 2],
     /// How many tokens the model may think.
     pub(super) thinking: Option<u64>,
+    /// How often the vendor's tools may be called, at Responses.
+    max_tool_calls: Option<u64>,
+    searches_in_chat: bool,
+    context_management: Found,
     stores: bool,
     stream_options: Option<Vec<u8>>,
     tools: Offered,
@@ -86,8 +95,13 @@ pub(super) enum Limit {
 /// What a request was found to be.
 pub(super) struct Checked {
     pub(super) stripped: Vec<String>,
-    pub(super) images: u64,
+    /// Without its bytes.
+    pub(super) sent: Sent,
     pub(super) image_bytes: usize,
+    /// The tools of the vendor's that it offers.
+    pub(super) offer: Offer,
+    /// How often they may be called, if the request does not say so and can be told.
+    pub(super) tool_calls: Option<u64>,
 }
 
 /// The fields that limit an answer, newer names first.
@@ -102,8 +116,12 @@ pub(super) fn limits(endpoint: Endpoint) -> &'static [&'static str] {
 
 impl Fields {
     /// Reads a whole request. What is written is an object without its closing brace and without its limits.
-    pub(super) fn read(scanner: &mut Scanner<'_>, endpoint: Endpoint, checks: Checks) -> Result<Self, Fault> {
-        let mut fields = Self::new(endpoint, checks);
+    pub(super) fn read(
+        scanner: &mut Scanner<'_>,
+        endpoint: Endpoint,
+        allowed: Allowed,
+    ) -> Result<Self, Fault> {
+        let mut fields = Self::new(endpoint, allowed);
         if scanner.ahead()? == Ahead::Object {
             scanner.object(|scanner| fields.field(scanner))?;
             scanner.unwrite(1);
@@ -114,16 +132,20 @@ impl Fields {
         Ok(fields)
     }
 
-    fn new(endpoint: Endpoint, checks: Checks) -> Self {
+    fn new(endpoint: Endpoint, allowed: Allowed) -> Self {
         Self {
             endpoint,
-            checks,
+            checks: Checks::of(endpoint),
+            allowed,
             is_background: false,
             refused: None,
             model: None,
             stream: Some(false),
             limits: [Limit::Unset; 2],
             thinking: None,
+            max_tool_calls: None,
+            searches_in_chat: false,
+            context_management: Found::default(),
             stores: false,
             stream_options: None,
             tools: Offered::default(),
@@ -138,7 +160,8 @@ impl Fields {
     fn field(&mut self, scanner: &mut Scanner<'_>) -> Result<Keep, Fault> {
         let name = scanner.short_name();
         let name = name.word();
-        if !self.checks.forwards(name) {
+        let allowed = self.allowed;
+        if !self.checks.forwards(name, allowed) {
             return self.unknown_field(scanner, name);
         }
         if let Some(at) = limits(self.endpoint).iter().position(|limit| *limit == name) {
@@ -174,16 +197,28 @@ impl Fields {
                 scanner.write(b"false")?;
                 self.stores = true;
             }
-            ("tools", Checks::Anthropic) => self.tools.refused = anthropic::tools(scanner)?,
-            ("tools", Checks::Responses) => self.tools = openai::tools(scanner)?,
+            ("max_tool_calls", Checks::Responses) => match scanner.value()? {
+                Shape::Count(calls) => self.max_tool_calls = Some(calls),
+                // As if it were not there: it may be written below.
+                Shape::Null => return Ok(Keep::No),
+                _ => {}
+            },
+            (openai::SEARCH_IN_CHAT, Checks::Chat) => {
+                self.searches_in_chat = scanner.value()? != Shape::Null;
+            }
+            ("context_management", Checks::Anthropic) => {
+                self.context_management = anthropic::context_management(scanner)?;
+            }
+            ("tools", Checks::Anthropic) => self.tools.refused = anthropic::tools(scanner, allowed)?,
+            ("tools", Checks::Responses) => self.tools = openai::tools(scanner, allowed)?,
             ("tools", Checks::Chat) => self.tools.refused = openai::tools_of_chat(scanner)?,
             ("tool_choice", Checks::Responses | Checks::Chat) => {
-                self.tool_choice = openai::tool_choice(scanner)?;
+                self.tool_choice = openai::tool_choice(scanner, allowed)?;
             }
             ("system", Checks::Anthropic) => self.system = anthropic::content(scanner)?,
             ("messages", Checks::Anthropic) => self.said = anthropic::content(scanner)?,
             ("messages", Checks::Chat) => self.said = openai::content(scanner)?,
-            ("input", Checks::Responses) => (self.said, self.late_tools) = openai::input(scanner)?,
+            ("input", Checks::Responses) => (self.said, self.late_tools) = openai::input(scanner, allowed)?,
             _ => drop(scanner.value()?),
         }
         Ok(Keep::Yes)
@@ -244,12 +279,17 @@ impl Fields {
             return Err(Refusal::bad_request("background", message));
         }
         if let Some(field) = self.refused.and_then(|at| self.checks.refused().get(at)) {
-            return Err(Refusal::vendor_side(&format!("the field `{field}`")));
+            let what = format!("the field `{field}`");
+            return Err(match *field == openai::SEARCH_IN_CHAT {
+                true => Refusal::vendor_tool(&what, VendorTool::WebSearch),
+                false => Refusal::vendor_side(&what),
+            });
         }
         if let (Checks::Responses | Checks::Chat, Some((model, _))) = (self.checks, &self.model) {
-            openai::check_model(model)?;
+            openai::check_model(model, self.allowed)?;
         }
         let findings = [
+            &mut self.context_management,
             &mut self.tools.refused,
             &mut self.late_tools.refused,
             &mut self.tool_choice,
@@ -260,11 +300,43 @@ impl Fields {
         let mut stripped = std::mem::take(&mut self.stripped);
         stripped.append(std::mem::take(&mut self.tools.stripped));
         stripped.append(std::mem::take(&mut self.late_tools.stripped));
+        let parts = [&self.tools.refused, &self.late_tools.refused, &self.system, &self.said];
+        let sum = |count: fn(&Found) -> u64| parts.into_iter().map(count).sum();
+        let image_bytes = parts.into_iter().map(|part| part.image_bytes).sum();
+        let (offer, tool_calls) = self.offer();
         Ok(Checked {
             stripped: stripped.into_list(),
-            images: self.system.images + self.said.images,
-            image_bytes: self.system.image_bytes + self.said.image_bytes,
+            sent: Sent {
+                bytes: 0,
+                images: sum(|part| part.images),
+                documents: sum(|part| part.documents),
+                described_tools: sum(|part| part.described_tools),
+            },
+            image_bytes,
+            offer,
+            tool_calls,
         })
+    }
+
+    /// The tools of the vendor's that are offered, and how often they may be called where that has to be added.
+    fn offer(&self) -> (Offer, Option<u64>) {
+        let mut offer = self.tools.refused.offer;
+        offer.add(self.late_tools.refused.offer);
+        let model = self.model.as_ref().map(|(model, _)| model.as_str()).unwrap_or_default();
+        match self.checks {
+            Checks::None | Checks::Anthropic => (offer, None),
+            // One limit holds for all tools there.
+            Checks::Responses if offer.search_micro_usd > 0 || openai::searches(model) => {
+                let searches = self.max_tool_calls.unwrap_or(MOST_CALLS);
+                let search_micro_usd = offer.search_micro_usd.max(SEARCH_MICRO_USD);
+                let added = self.max_tool_calls.is_none().then_some(searches);
+                (Offer { searches, search_micro_usd, ..offer }, added)
+            }
+            Checks::Chat if self.searches_in_chat || openai::searches(model) => {
+                (openai::search_of_model(), None)
+            }
+            Checks::Responses | Checks::Chat => (Offer::default(), None),
+        }
     }
 }
 

@@ -8,8 +8,9 @@ use tokio::time::{Instant, timeout};
 
 use super::Routes;
 use super::answer::Exchange;
-use super::call::{Call, Ending, Label, now_ms};
+use super::call::{Call, Ending, Label};
 use super::headers::set_credential;
+use super::most_input::LARGEST_CONTEXT;
 use super::purse::{Reservation, Want};
 use super::refusal::{Refusal, error_response};
 use super::relay::Settlement;
@@ -18,6 +19,7 @@ use super::route::Endpoint;
 use crate::body::{Body, full};
 use crate::ledger::CallBegun;
 use crate::options::{Credential, Locked, Upstream};
+use crate::recorder::now_ms;
 
 impl Routes {
     /// Pays for a request, sends it, and passes the answer on.
@@ -34,9 +36,10 @@ impl Routes {
         }
         let (settlement, body) = match rebuilt.payload.take() {
             Some(payload) if endpoint.generates() => match self.pay(&label, &payload).await? {
-                Paid::Call(call, limit) => {
-                    (Settlement::Call(call), payload.into_body(limit.filter(|_| upstream.takes_limit())))
+                Paid::Call(call, limit) if upstream.takes_limit() => {
+                    (Settlement::Call(call), payload.into_body(limit))
                 }
+                Paid::Call(call, _) => (Settlement::Call(call), payload.without_limits().into_body(None)),
                 Paid::Exhausted(response) => return Ok(response),
             },
             payload => {
@@ -101,19 +104,34 @@ impl Routes {
             );
             return Err(Refusal::bad_request("price", message));
         }
-        Ok(Label { vendor: rebuilt.endpoint.vendor(), model, price })
+        let offer = rebuilt.payload.as_ref().map(|payload| payload.offer).unwrap_or_default();
+        Ok(Label { vendor: rebuilt.endpoint.vendor(), model, price, offer })
     }
 
     async fn pay(&self, label: &Label, payload: &Payload) -> Result<Paid, Refusal> {
+        if payload.offer.is_unbounded && self.books.purse.is_limited() {
+            let message = "under a budget a tool that the model's vendor runs needs its `max_uses`";
+            return Err(Refusal::bad_request("charge", message));
+        }
         let want = Want {
-            input: payload.input_estimate,
+            vendor: label.vendor,
+            input: payload.most_input,
             max_output: payload.max_output,
             least_output: payload.least_output,
             price: label.price,
+            fees_micro_usd: payload.offer.fees_micro_usd(),
         };
         let reserved = timeout(self.options.bounds.idle_time, self.books.purse.reserve(&want)).await;
         let hold = match reserved {
             Ok(Ok(hold)) => hold,
+            // The run goes on: without the document there may be enough left.
+            Ok(Err(exhausted)) if payload.has_document && exhausted.which != "model calls" => {
+                let message = format!(
+                    "a PDF or other file can be charged as up to {LARGEST_CONTEXT} tokens, which is more than this run's \
+                     budget has left; send its text instead"
+                );
+                return Err(Refusal::bad_request("document", message));
+            }
             Ok(Err(exhausted)) => {
                 let books = &self.books;
                 if let Err(error) = books.ledger.budget_exceeded(&books.attempt, exhausted.which).await {

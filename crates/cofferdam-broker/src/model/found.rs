@@ -1,6 +1,7 @@
 //! What was found on the way through what an agent says.
 
 use super::refusal::Refusal;
+use super::vendor_tools::Offer;
 
 /// What was found in a part of a request. Of what must be refused, the first counts.
 #[derive(Debug, Default)]
@@ -9,6 +10,12 @@ pub(crate) struct Found {
     /// Images that are in the request, and their bytes.
     pub(crate) images: u64,
     pub(crate) image_bytes: usize,
+    /// Other files that are in the request.
+    pub(crate) documents: u64,
+    /// Tools that the vendor describes to the model by itself.
+    pub(crate) described_tools: u64,
+    /// Tools that the vendor runs.
+    pub(crate) offer: Offer,
 }
 
 impl Found {
@@ -25,10 +32,23 @@ impl Found {
         self.image_bytes += bytes;
     }
 
+    /// Counts a document that is in the request.
+    pub(crate) fn count_document(&mut self) {
+        self.documents += 1;
+    }
+
+    /// Counts a tool that the vendor describes to the model by itself.
+    pub(crate) fn count_described_tool(&mut self) {
+        self.described_tools += 1;
+    }
+
     /// Adds what was found in a part of this one.
     pub(crate) fn add(&mut self, part: Self) {
         self.images += part.images;
         self.image_bytes += part.image_bytes;
+        self.documents += part.documents;
+        self.described_tools += part.described_tools;
+        self.offer.add(part.offer);
         if let Some((at, refusal)) = part.refused {
             self.refuse(at, || *refusal);
         }

@@ -2,7 +2,7 @@
 //! that choose an organisation or project, what the vendors' libraries say of the machine, and on the way
 //! back what names the account.
 
-use cofferdam_core::Vendor;
+use cofferdam_core::{Vendor, VendorTool};
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT,
 };
@@ -10,6 +10,7 @@ use http::{HeaderMap, StatusCode};
 use subtle::ConstantTimeEq;
 
 use super::refusal::Refusal;
+use super::vendor_tools::Allowed;
 use crate::options::Credential;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -28,6 +29,10 @@ const VENDOR_SIDE_BETAS: [&str; 8] = [
     "web-search",
     "managed-agents",
 ];
+
+/// Those of them that come with a tool which can be allowed.
+const VENDOR_TOOL_BETAS: [(&str, VendorTool); 2] =
+    [("web-fetch", VendorTool::WebFetch), ("web-search", VendorTool::WebSearch)];
 
 /// What Anthropic wants to see beside a token of a login.
 const OAUTH_BETA: &str = "oauth-2025-04-20";
@@ -65,7 +70,7 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 }
 
 /// The headers of the rebuilt request, without what opens the vendor's door.
-pub(crate) fn rebuild(headers: &HeaderMap, vendor: Vendor, vendor_tools: bool) -> HeaderMap {
+pub(crate) fn rebuild(headers: &HeaderMap, vendor: Vendor, allowed: Allowed) -> HeaderMap {
     let mut out = HeaderMap::with_capacity(12);
     let mut pass = |name: HeaderName| {
         if let Some(value) = headers.get(&name).filter(|value| value.len() <= LONGEST_VALUE) {
@@ -86,9 +91,9 @@ pub(crate) fn rebuild(headers: &HeaderMap, vendor: Vendor, vendor_tools: bool) -
                 ANTHROPIC_VERSION,
                 version.cloned().unwrap_or_else(|| HeaderValue::from_static("2023-06-01")),
             );
-            insert_betas(&mut out, ANTHROPIC_BETA, betas(headers, &ANTHROPIC_BETA, vendor_tools));
+            insert_betas(&mut out, ANTHROPIC_BETA, betas(headers, &ANTHROPIC_BETA, allowed));
         }
-        Vendor::Openai => insert_betas(&mut out, OPENAI_BETA, betas(headers, &OPENAI_BETA, vendor_tools)),
+        Vendor::Openai => insert_betas(&mut out, OPENAI_BETA, betas(headers, &OPENAI_BETA, allowed)),
     }
     out
 }
@@ -116,7 +121,8 @@ pub(crate) fn set_credential(
         headers.insert(CHATGPT_ACCOUNT, sensitive(account.clone())?);
     }
     if vendor == Vendor::Anthropic && matches!(credential, Credential::Bearer(_)) {
-        let mut all = betas(headers, &ANTHROPIC_BETA, true);
+        // What is here was let through before.
+        let mut all = betas(headers, &ANTHROPIC_BETA, Allowed::of(&VendorTool::ALL));
         if !all.iter().any(|beta| beta == OAUTH_BETA) {
             all.push(OAUTH_BETA.to_owned());
         }
@@ -133,12 +139,18 @@ fn sensitive(text: String) -> Result<HeaderValue, Refusal> {
     Ok(value)
 }
 
-fn betas(headers: &HeaderMap, name: &HeaderName, vendor_tools: bool) -> Vec<String> {
+fn betas(headers: &HeaderMap, name: &HeaderName, allowed: Allowed) -> Vec<String> {
     let plain = |beta: &&str| {
         let letter = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'=');
         !beta.is_empty() && beta.len() <= 100 && beta.bytes().all(letter)
     };
-    let known = |beta: &&str| vendor_tools || !VENDOR_SIDE_BETAS.iter().any(|refused| beta.contains(refused));
+    let is_allowed = |part: &str| {
+        let tool = VENDOR_TOOL_BETAS.into_iter().find(|(of, _)| *of == part);
+        tool.is_some_and(|(_, tool)| allowed.has(tool))
+    };
+    let known = |beta: &&str| {
+        !VENDOR_SIDE_BETAS.into_iter().any(|refused| beta.contains(refused) && !is_allowed(refused))
+    };
     headers
         .get_all(name)
         .iter()

@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::route::Endpoint;
 use super::sse::{Found, LONGEST_EVENT, Splitter, append};
@@ -46,8 +47,8 @@ pub struct Reading {
     pub error: Option<(String, String)>,
     /// Why not all of it could be read.
     pub unread: Option<&'static str>,
-    /// How many bytes it has so far.
-    pub bytes: u64,
+    /// Searches that were among its items.
+    pub searches: u64,
 }
 
 impl Meter {
@@ -66,7 +67,6 @@ impl Meter {
     /// Reads the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         let Self { endpoint, form, splitter, whole, room, reading } = self;
-        reading.bytes += bytes.len() as u64;
         match form {
             Form::Stream => splitter.feed(bytes, room, |found| reading.found(*endpoint, found)),
             Form::Whole if reading.unread.is_some() => {}
@@ -150,16 +150,24 @@ impl Reading {
         struct End {
             response: Answer,
         }
+        #[derive(Deserialize)]
+        struct Done {
+            item: Item,
+        }
         match kind(data)?.as_ref() {
             "response.completed" | "response.failed" | "response.incomplete" => {
                 self.take(serde_json::from_slice::<End>(data)?.response);
                 self.complete = true;
             }
+            "response.output_item.done" => {
+                let Done { item } = serde_json::from_slice(data)?;
+                self.searches += u64::from(item.is_search());
+            }
             "error" => {
-                let Answer { error, usage } = serde_json::from_slice(data)?;
+                let Answer { error, usage, .. } = serde_json::from_slice(data)?;
                 // The fault is the event itself, or stands in it.
                 let error = error.map_or_else(|| serde_json::from_slice(data), Ok)?;
-                self.take(Answer { error: Some(error), usage });
+                self.take(Answer { error: Some(error), usage, output: Searches(0) });
             }
             _ => {}
         }
@@ -179,8 +187,12 @@ impl Reading {
     }
 
     fn take(&mut self, answer: Answer) {
+        self.searches = self.searches.max(answer.output.0);
         if let Some(usage) = answer.usage {
-            usage.merge_into(self.usage.get_or_insert_default());
+            let used = self.usage.get_or_insert_default();
+            usage.merge_into(used);
+            // OpenAI does not count them there; each is an item of the answer.
+            used.web_searches = used.web_searches.max(self.searches);
         }
         if let Some(Fault { kind, code, message }) = answer.error {
             let named = kind.filter(|kind| kind != "error").or(code).unwrap_or_default();
@@ -206,6 +218,54 @@ struct Answer {
     usage: Option<Reported>,
     #[serde(default)]
     error: Option<Fault>,
+    /// What an answer of Responses consists of.
+    #[serde(default)]
+    output: Searches,
+}
+
+/// How many of an answer's items are searches. Nothing is kept of them.
+#[derive(Default)]
+struct Searches(u64);
+
+impl<'de> Deserialize<'de> for Searches {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Items;
+
+        impl<'de> Visitor<'de> for Items {
+            type Value = Searches;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of items")
+            }
+
+            fn visit_unit<E>(self) -> Result<Searches, E> {
+                Ok(Searches(0))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Searches, A::Error> {
+                let mut searches = 0;
+                while let Some(item) = list.next_element::<Item>()? {
+                    searches += u64::from(item.is_search());
+                }
+                Ok(Searches(searches))
+            }
+        }
+
+        reader.deserialize_any(Items)
+    }
+}
+
+/// A part of an answer of Responses.
+#[derive(Deserialize)]
+struct Item {
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+}
+
+impl Item {
+    fn is_search(&self) -> bool {
+        self.kind.as_deref() == Some("web_search_call")
+    }
 }
 
 /// An error that a vendor reports in its answer.
@@ -241,6 +301,17 @@ struct Reported {
     input_tokens_details: Option<Details>,
     #[serde(default)]
     prompt_tokens_details: Option<Details>,
+    #[serde(default)]
+    server_tool_use: Option<ToolUse>,
+}
+
+/// How often Anthropic has run its tools.
+#[derive(Deserialize)]
+struct ToolUse {
+    #[serde(default)]
+    web_search_requests: Option<u64>,
+    #[serde(default)]
+    web_fetch_requests: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -271,6 +342,10 @@ impl Reported {
             let hour = self.cache_creation.and_then(|it| it.ephemeral_1h_input_tokens);
             usage.cache_write_hour = hour.unwrap_or(usage.cache_write_hour).min(written);
             usage.cache_write = written - usage.cache_write_hour;
+        }
+        if let Some(uses) = self.server_tool_use {
+            usage.web_searches = uses.web_search_requests.unwrap_or(usage.web_searches);
+            usage.web_fetches = uses.web_fetch_requests.unwrap_or(usage.web_fetches);
         }
     }
 }

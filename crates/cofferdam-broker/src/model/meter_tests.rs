@@ -47,7 +47,14 @@ fn whole(endpoint: Endpoint, text: &str) -> Reading {
 #[test]
 fn each_vendors_stream_says_what_it_used() {
     let anthropic = read(Endpoint::Messages, &[ANTHROPIC.as_bytes()]);
-    let used = Usage { input: 11, output: 77, cache_read: 400, cache_write: 20, cache_write_hour: 10 };
+    let used = Usage {
+        input: 11,
+        output: 77,
+        cache_read: 400,
+        cache_write: 20,
+        cache_write_hour: 10,
+        ..Usage::default()
+    };
     assert_eq!((anthropic.usage, anthropic.complete, anthropic.unread), (Some(used), true, None));
 
     let responses = read(Endpoint::Responses, &[RESPONSES.as_bytes()]);
@@ -88,6 +95,27 @@ fn whole_answers_say_what_they_used() {
     let garbage = whole(Endpoint::Chat, "<html>");
     assert!(!garbage.complete && garbage.unread.is_some());
     assert!(whole(Endpoint::Models(Vendor::Openai), r#"{"data":[]}"#).complete);
+}
+
+#[test]
+fn what_the_vendors_tools_did_is_counted() {
+    let told = r#"{"type":"message","usage":{"input_tokens":3,"output_tokens":4,
+        "server_tool_use":{"web_search_requests":2,"web_fetch_requests":1}}}"#;
+    let used = whole(Endpoint::Messages, told).usage.unwrap();
+    assert_eq!((used.web_searches, used.web_fetches), (2, 1));
+    // OpenAI tells of them by its items alone.
+    let items = r#"{"output":[{"type":"web_search_call"},{"type":"message"},{"type":"web_search_call"}],
+        "usage":{"input_tokens":3,"output_tokens":5}}"#;
+    assert_eq!(whole(Endpoint::Responses, items).usage.unwrap().web_searches, 2);
+    let stream = [
+        r#"{"type":"response.output_item.done","item":{"type":"web_search_call","action":{"type":"search"}}}"#,
+        r#"{"type":"response.output_item.done","item":{"type":"message"}}"#,
+        r#"{"type":"response.completed","response":{"output":[],"usage":{"input_tokens":3,"output_tokens":5}}}"#,
+    ]
+    .map(|event| format!("data: {event}\n\n"))
+    .concat();
+    let reading = read(Endpoint::Responses, &[stream.as_bytes()]);
+    assert_eq!((reading.usage.unwrap().web_searches, reading.unread), (1, None));
 }
 
 #[test]

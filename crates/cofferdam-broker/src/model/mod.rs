@@ -18,7 +18,9 @@ mod intake;
 mod json;
 mod mask;
 pub(crate) mod meter;
+mod most_input;
 mod openai;
+mod openai_content;
 mod purse;
 mod refusal;
 mod relay;
@@ -28,6 +30,7 @@ mod sse;
 mod streak;
 mod trouble;
 mod usage;
+mod vendor_tools;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +38,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cofferdam_core::{AttemptRef, EventType, Provider};
+use cofferdam_net::{AddressCheck, Client, Dialer};
 use http::{Method, Request, Response, Uri};
 use hyper::body::Incoming;
 use serde_json::json;
@@ -49,12 +53,10 @@ use self::purse::Purse;
 use self::request::{Rebuilt, Rules};
 use self::streak::Streak;
 use crate::body::{Body, full};
-use crate::dial::{AddressCheck, Dialer};
 use crate::grant::ModelGrant;
 use crate::ledger::{Ledger, LedgerError};
 use crate::memory::Share;
 use crate::options::Options;
-use crate::upstream::Client;
 
 /// How many refusals are an event each. Of what follows, only every doubling is one.
 const REFUSALS_TOLD: u64 = 64;
@@ -86,7 +88,7 @@ impl Routes {
         let spent = ledger.spent(&attempt.run).await?;
         let rules = Arc::new(Rules {
             placeholder: grant.placeholder_required.then(|| grant.placeholder.clone()),
-            vendor_tools: grant.vendor_tools,
+            vendor_tools: grant.vendor_tools.clone(),
             body_bytes: options.bounds.body_bytes,
         });
         Ok(Self {

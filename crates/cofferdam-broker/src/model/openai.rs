@@ -1,8 +1,13 @@
 //! What a request to OpenAI may ask for, by Responses or by Chat Completions.
 
+use cofferdam_core::VendorTool;
+
 use super::found::{Found, Stripped};
 use super::json::{Ahead, Fault, Keep, Scanner, Shape, Short};
+pub(super) use super::openai_content::content;
+use super::openai_content::{check_kind, field_of_said, part};
 use super::refusal::Refusal;
+use super::vendor_tools::{Allowed, OLDER_SEARCH_MICRO_USD, Offer, SEARCH_MICRO_USD};
 
 /// The fields of Responses that are forwarded; others are taken out, as for Anthropic. `service_tier` is left
 /// out because it changes the price, `prompt_cache_retention` because it stores.
@@ -67,12 +72,25 @@ pub(crate) const CHAT: [&str; 27] = [
 /// Fields that let the vendor fetch or keep things.
 pub(crate) const REFUSED_IN_RESPONSES: [&str; 3] = ["previous_response_id", "conversation", "prompt"];
 /// The same for Chat Completions.
-pub(crate) const REFUSED_IN_CHAT: [&str; 1] = ["web_search_options"];
+pub(crate) const REFUSED_IN_CHAT: [&str; 1] = [SEARCH_IN_CHAT];
+/// How a chat asks for a search.
+pub(crate) const SEARCH_IN_CHAT: &str = "web_search_options";
 
 /// Some models search the web without being given a tool.
-pub(crate) fn check_model(model: &str) -> Result<(), Refusal> {
-    if ["-search-", "deep-research"].iter().any(|part| model.contains(part)) {
-        return Err(Refusal::vendor_side(&format!("the model `{model}`, which searches the web,")));
+pub(crate) fn searches(model: &str) -> bool {
+    ["-search-", "deep-research"].iter().any(|part| model.contains(part))
+}
+
+/// A search that a model makes by itself, once for an answer.
+pub(crate) fn search_of_model() -> Offer {
+    Offer { searches: 1, certain_searches: 1, search_micro_usd: OLDER_SEARCH_MICRO_USD, ..Offer::default() }
+}
+
+/// Refuses a model that searches the web, unless that is allowed.
+pub(crate) fn check_model(model: &str, allowed: Allowed) -> Result<(), Refusal> {
+    if searches(model) && !allowed.has(VendorTool::WebSearch) {
+        let what = format!("the model `{model}`, which searches the web,");
+        return Err(Refusal::vendor_tool(&what, VendorTool::WebSearch));
     }
     Ok(())
 }
@@ -104,7 +122,7 @@ struct Inner {
 }
 
 /// Reads the tools of Responses. One that the vendor runs is refused, or taken out if agents offer it by themselves.
-pub(crate) fn tools(scanner: &mut Scanner<'_>) -> Result<Offered, Fault> {
+pub(crate) fn tools(scanner: &mut Scanner<'_>, allowed: Allowed) -> Result<Offered, Fault> {
     let mut all = Offered::default();
     if scanner.ahead()? != Ahead::List {
         all.said = content(scanner)?;
@@ -112,13 +130,28 @@ pub(crate) fn tools(scanner: &mut Scanner<'_>) -> Result<Offered, Fault> {
     }
     scanner.list(|scanner| {
         let at = scanner.position();
-        let tool = tool(scanner)?;
+        let tool = tool(scanner, allowed)?;
         let kind = tool.kind;
         let kind = kind.as_ref().map_or("?", Short::as_str);
         let keep = match tool.word() {
-            "function" | "custom" | "local_shell" | "apply_patch" | "tool_search" => true,
+            "function" | "custom" => true,
+            "local_shell" | "apply_patch" | "tool_search" => {
+                all.refused.count_described_tool();
+                true
+            }
             // Without an environment, or with a local one, the agent runs the command itself.
-            "shell" => !tool.is_elsewhere,
+            "shell" => {
+                all.refused.count_described_tool();
+                !tool.is_elsewhere
+            }
+            word if allowed.has(VendorTool::WebSearch) && is_search(word) => {
+                let is_older = word.starts_with("web_search_preview");
+                let search_micro_usd = if is_older { OLDER_SEARCH_MICRO_USD } else { SEARCH_MICRO_USD };
+                all.refused.count_described_tool();
+                // How often is limited for all tools together.
+                all.refused.offer.add(Offer { search_micro_usd, ..Offer::default() });
+                true
+            }
             // Codex offers these whether or not anybody asked; without them it works on.
             "web_search" | "web_search_preview" | "image_generation" => {
                 all.stripped.add(|| format!("the tool `{kind}`"));
@@ -150,6 +183,10 @@ pub(crate) fn tools(scanner: &mut Scanner<'_>) -> Result<Offered, Fault> {
     Ok(all)
 }
 
+fn is_search(kind: &str) -> bool {
+    kind == "web_search" || kind.starts_with("web_search_")
+}
+
 impl Offered {
     fn take(&mut self, inner: Self) {
         self.refused.add(inner.refused);
@@ -169,7 +206,7 @@ impl Tool {
     }
 }
 
-fn tool(scanner: &mut Scanner<'_>) -> Result<Tool, Fault> {
+fn tool(scanner: &mut Scanner<'_>, allowed: Allowed) -> Result<Tool, Fault> {
     let mut tool = Tool::default();
     if scanner.ahead()? != Ahead::Object {
         tool.said = content(scanner)?;
@@ -181,7 +218,7 @@ fn tool(scanner: &mut Scanner<'_>) -> Result<Tool, Fault> {
         match scanner.name() {
             "tools" if tool.kind.is_none() || tool.word() == "namespace" => {
                 if scanner.ahead()? == Ahead::List {
-                    tool.inner = Some(Inner { at, offered: tools(scanner)? });
+                    tool.inner = Some(Inner { at, offered: tools(scanner, allowed)? });
                 } else {
                     tool.said.add(content(scanner)?);
                 }
@@ -223,7 +260,7 @@ pub(crate) fn tools_of_chat(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
 }
 
 /// A choice can name a tool that the vendor runs, also one that is not in the list.
-pub(crate) fn tool_choice(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
+pub(crate) fn tool_choice(scanner: &mut Scanner<'_>, allowed: Allowed) -> Result<Found, Fault> {
     let known = ["function", "custom", "local_shell", "shell", "apply_patch", "allowed_tools", "namespace"];
     let at = scanner.position();
     let mut found = Found::default();
@@ -234,7 +271,8 @@ pub(crate) fn tool_choice(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
             _ => None,
         },
     };
-    if !kind.as_ref().is_some_and(|kind| known.contains(&kind.word())) {
+    let may = |kind: &str| known.contains(&kind) || (allowed.has(VendorTool::WebSearch) && is_search(kind));
+    if !kind.as_ref().is_some_and(|kind| may(kind.word())) {
         let kind = kind.as_ref().map_or("?", Short::as_str);
         found.refuse(at, || Refusal::vendor_side(&format!("the tool `{kind}`")));
     }
@@ -259,13 +297,13 @@ fn kind(scanner: &mut Scanner<'_>) -> Result<Option<Short>, Fault> {
 }
 
 /// What is said to Responses: what was found in it, and the tools that are offered in it.
-pub(crate) fn input(scanner: &mut Scanner<'_>) -> Result<(Found, Offered), Fault> {
+pub(crate) fn input(scanner: &mut Scanner<'_>, allowed: Allowed) -> Result<(Found, Offered), Fault> {
     let (mut found, mut late) = (Found::default(), Offered::default());
     if scanner.ahead()? != Ahead::List {
         return Ok((content(scanner)?, late));
     }
     scanner.list(|scanner| {
-        found.add(item(scanner, &mut late)?);
+        found.add(item(scanner, &mut late, allowed)?);
         Ok(Keep::Yes)
     })?;
     Ok((found, late))
@@ -273,7 +311,7 @@ pub(crate) fn input(scanner: &mut Scanner<'_>) -> Result<(Found, Offered), Fault
 
 /// Some models are told of their tools in the conversation and not beside it. The attack: a tool that the vendor
 /// runs, offered there.
-fn item(scanner: &mut Scanner<'_>, late: &mut Offered) -> Result<Found, Fault> {
+fn item(scanner: &mut Scanner<'_>, late: &mut Offered, allowed: Allowed) -> Result<Found, Fault> {
     if scanner.ahead()? != Ahead::Object {
         return content(scanner);
     }
@@ -285,7 +323,7 @@ fn item(scanner: &mut Scanner<'_>, late: &mut Offered) -> Result<Found, Fault> {
             if scanner.ahead()? != Ahead::List {
                 late.refused.refuse(at, || Refusal::bad_request("json", "`tools` is not a list"));
             }
-            let mut offered = tools(scanner)?;
+            let mut offered = tools(scanner, allowed)?;
             found.add(std::mem::take(&mut offered.said));
             late.take(offered);
         } else if let Some(text) = field_of_said(scanner, at, &mut found)? {
@@ -295,110 +333,4 @@ fn item(scanner: &mut Scanner<'_>, late: &mut Offered) -> Result<Found, Fault> {
     })?;
     check_kind(kind, begin, &mut found);
     Ok(found)
-}
-
-/// A part of what is said.
-#[derive(Default)]
-struct Part {
-    is_null: bool,
-    kind: Option<Short>,
-    found: Found,
-}
-
-impl Part {
-    fn kind(&self) -> &str {
-        self.kind.as_ref().map_or("", Short::word)
-    }
-}
-
-/// Looks at everything that was said, however deep. What a tool was called with and answered is text there,
-/// so nothing of the agent's own data looks like one of these fields.
-pub(crate) fn content(scanner: &mut Scanner<'_>) -> Result<Found, Fault> {
-    if scanner.ahead()? == Ahead::Other {
-        scanner.value()?;
-        return Ok(Found::default());
-    }
-    part(scanner).map(|part| part.found)
-}
-
-fn part(scanner: &mut Scanner<'_>) -> Result<Part, Fault> {
-    let mut this = Part::default();
-    match scanner.ahead()? {
-        Ahead::Other => this.is_null = scanner.value()? == Shape::Null,
-        Ahead::List => scanner.list(|scanner| {
-            this.found.add(content(scanner)?);
-            Ok(Keep::Yes)
-        })?,
-        Ahead::Object => {
-            let begin = scanner.position();
-            scanner.object(|scanner| {
-                let at = scanner.position();
-                if let Some(kind) = field_of_said(scanner, at, &mut this.found)? {
-                    this.kind = Some(kind);
-                }
-                Ok(Keep::Yes)
-            })?;
-            check_kind(this.kind, begin, &mut this.found);
-        }
-    }
-    Ok(this)
-}
-
-/// Reads a field of something that is said. Gives its text if it is the type.
-fn field_of_said(scanner: &mut Scanner<'_>, at: u64, found: &mut Found) -> Result<Option<Short>, Fault> {
-    if scanner.name() == "type" && scanner.ahead()? == Ahead::Other {
-        return Ok((scanner.value()? == Shape::Text).then(|| scanner.short()));
-    }
-    match scanner.name() {
-        "file_id" => named(scanner, "file_id", at, found)?,
-        "file_url" => named(scanner, "file_url", at, found)?,
-        "container_id" => named(scanner, "container_id", at, found)?,
-        "image_url" => image(scanner, at, found)?,
-        _ => found.add(content(scanner)?),
-    }
-    Ok(None)
-}
-
-fn named(scanner: &mut Scanner<'_>, name: &str, at: u64, found: &mut Found) -> Result<(), Fault> {
-    if scanner.value()? != Shape::Null {
-        found.refuse(at, || Refusal::vendor_side(&format!("a file named by `{name}`")));
-    }
-    Ok(())
-}
-
-/// Refuses what stands for something that the vendor keeps or runs. `begin` is where the object does.
-fn check_kind(kind: Option<Short>, begin: u64, found: &mut Found) {
-    let Some(kind) = kind else { return };
-    if matches!(kind.word(), "item_reference" | "code_interpreter_call") || kind.as_str().starts_with("mcp_")
-    {
-        found.refuse(begin, || Refusal::vendor_side(&format!("an item of type `{}`", kind.as_str())));
-    }
-}
-
-/// Responses has the URL itself, Chat Completions an object with it.
-fn image(scanner: &mut Scanner<'_>, at: u64, found: &mut Found) -> Result<(), Fault> {
-    let mut data = None;
-    let mut look = |scanner: &Scanner<'_>| {
-        let (begin, length) = scanner.text();
-        data = begin.starts_with("data:").then_some(length);
-    };
-    match scanner.ahead()? {
-        Ahead::Object => scanner.object(|scanner| {
-            let is_url = scanner.name() == "url";
-            if scanner.value()? == Shape::Text && is_url {
-                look(scanner);
-            }
-            Ok(Keep::Yes)
-        })?,
-        Ahead::List | Ahead::Other => match scanner.value()? {
-            Shape::Null => return Ok(()),
-            Shape::Text => look(scanner),
-            _ => {}
-        },
-    }
-    match data {
-        Some(length) => found.count_image(length),
-        None => found.refuse(at, || Refusal::vendor_side("an image by its URL")),
-    }
-    Ok(())
 }

@@ -3,9 +3,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cofferdam_core::{Budget, Spent};
+use cofferdam_core::{Budget, Spent, Vendor};
 use tokio::sync::Notify;
 
+use super::most_input::LARGEST_CONTEXT;
 use super::usage::dearest_input;
 use crate::options::Price;
 
@@ -14,6 +15,8 @@ const USUAL_OUTPUT: u64 = 8192;
 /// The same where a budget must hold: then it is also the limit that the vendor is given. Answers longer than
 /// this are rare, and a lower limit would cut the thinking of the larger models.
 const LIMITED_OUTPUT: u64 = 32_000;
+/// The most of anything that is set aside for one call. A million such calls can still be added up in the record.
+const MOST_RESERVED: u64 = 1 << 40;
 
 /// The budget of a run, with what is spent and what is reserved.
 pub(crate) struct Purse {
@@ -32,10 +35,14 @@ struct State {
 /// What a call may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Want {
+    pub vendor: Vendor,
+    /// The most that it can be charged as.
     pub input: u64,
     pub max_output: Option<u64>,
     pub least_output: u64,
     pub price: Option<Price>,
+    /// What is charged beside the tokens.
+    pub fees_micro_usd: u64,
 }
 
 /// What was set aside for a call.
@@ -73,6 +80,11 @@ impl Purse {
     /// Whether calls must be of models whose price is known.
     pub(crate) fn counts_cost(&self) -> bool {
         self.budget.max_cost_micro_usd.is_some()
+    }
+
+    /// Whether what a call can cost has to be known before.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.budget.max_tokens.is_some() || self.budget.max_cost_micro_usd.is_some()
     }
 
     /// Reserves for one call, after waiting for calls in flight if only they stand in the way. Nothing is held
@@ -173,7 +185,10 @@ fn decide(budget: &Budget, state: &State, want: &Want) -> Decision {
         return Decision::Exhausted(exhausted("model calls", &message));
     }
     let limited = budget.max_tokens.is_some() || budget.max_cost_micro_usd.is_some();
+    // No model says more than this, whatever it is allowed: an agent that asks for 2^63 tokens and hangs up would make sums that
+    // nothing can hold.
     let asked = want.max_output.unwrap_or(if limited { LIMITED_OUTPUT } else { USUAL_OUTPUT });
+    let asked = asked.min(LARGEST_CONTEXT);
     let least = want.least_output.min(asked);
     let mut output = asked;
     if let Some(max) = budget.max_tokens {
@@ -185,7 +200,8 @@ fn decide(budget: &Budget, state: &State, want: &Want) -> Decision {
     }
     if let (Some(max), Some(price)) = (budget.max_cost_micro_usd, &want.price) {
         let left = max.saturating_sub(used.cost_micro_usd) as f64;
-        let for_output = left - want.input as f64 * dearest_input(price);
+        let for_output =
+            left - want.fees_micro_usd as f64 - want.input as f64 * dearest_input(price, want.vendor);
         let affordable = if price.output > 0.0 { for_output / price.output } else { f64::INFINITY };
         // A negative number becomes 0.
         output = output.min(affordable as u64);
@@ -199,11 +215,15 @@ fn decide(budget: &Budget, state: &State, want: &Want) -> Decision {
         // It would be cut short only because of others, who will give some of theirs back.
         return Decision::Wait;
     }
-    let cost = want
-        .price
-        .map_or(0.0, |price| want.input as f64 * dearest_input(&price) + output as f64 * price.output);
-    let spent =
-        Spent { cost_micro_usd: cost.ceil() as u64, tokens: want.input.saturating_add(output), calls: 1 };
+    let cost = want.price.map_or(0.0, |price| {
+        let input = want.input as f64 * dearest_input(&price, want.vendor);
+        input + output as f64 * price.output + want.fees_micro_usd as f64
+    });
+    let spent = Spent {
+        cost_micro_usd: (cost.ceil() as u64).min(MOST_RESERVED),
+        tokens: want.input.saturating_add(output).min(MOST_RESERVED),
+        calls: 1,
+    };
     let limit = if limited { Some(output) } else { want.max_output };
     Decision::Fits(Reservation { spent, output, limit })
 }

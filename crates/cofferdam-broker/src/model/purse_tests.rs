@@ -3,7 +3,14 @@ use super::*;
 const PRICE: Price = Price { input: 2.0, output: 10.0, cache_read: 0.2, cache_write: 2.5 };
 
 fn want(input: u64, max_output: u64) -> Want {
-    Want { input, max_output: Some(max_output), least_output: 1024.min(max_output), price: Some(PRICE) }
+    Want {
+        vendor: Vendor::Openai,
+        input,
+        max_output: Some(max_output),
+        least_output: 1024.min(max_output),
+        price: Some(PRICE),
+        fees_micro_usd: 0,
+    }
 }
 
 fn tokens(max: u64) -> Budget {
@@ -22,6 +29,17 @@ fn without_a_budget_everything_fits_and_no_limit_is_put_in() {
     let want = Want { max_output: None, ..want(1000, 1) };
     let reservation = fits(decide(&Budget::default(), &State::default(), &want));
     assert_eq!((reservation.limit, reservation.spent.tokens), (None, 1000 + USUAL_OUTPUT));
+}
+
+/// The attack: an agent asks for all the tokens that a number can hold and hangs up, so that they are charged.
+#[test]
+fn what_is_set_aside_can_be_added_up_whatever_is_asked_for() {
+    for want in [want(1000, u64::MAX), want(u64::MAX, 1)] {
+        let reservation = fits(decide(&Budget::default(), &State::default(), &want));
+        assert!(reservation.spent.tokens <= MOST_RESERVED, "{reservation:?}");
+        assert!(reservation.spent.cost_micro_usd <= MOST_RESERVED, "{reservation:?}");
+        assert_eq!(reservation.limit, want.max_output, "what is forwarded is what was asked for");
+    }
 }
 
 #[test]

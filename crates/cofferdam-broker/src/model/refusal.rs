@@ -1,7 +1,7 @@
 //! What is answered instead of forwarding, in the shape in which each vendor reports an error, so that the
 //! agents show the sentence to a person.
 
-use cofferdam_core::Vendor;
+use cofferdam_core::{Vendor, VendorTool};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use serde_json::json;
@@ -32,10 +32,22 @@ impl Refusal {
     /// What lets the vendor fetch or keep things on the agent's behalf.
     pub(crate) fn vendor_side(what: &str) -> Self {
         let message = format!(
-            "{what} is refused, because it lets the model's vendor fetch or keep things outside of the sandbox \
-             (allow it with --vendor-tools)"
+            "{what} is refused, because it lets the model's vendor fetch or keep things outside of the sandbox"
         );
         Self::bad_request("vendor_tools", message)
+    }
+
+    /// The same for something that can be allowed.
+    pub(crate) fn vendor_tool(what: &str, tool: VendorTool) -> Self {
+        let Self { message, .. } = Self::vendor_side(what);
+        let message = format!("{message} (allow it with --vendor-tools {tool})");
+        Self { message, ..Self::vendor_side(what) }
+    }
+
+    /// What changes the charge of a call in a way that the broker does not reckon with.
+    pub(crate) fn charge(what: &str) -> Self {
+        let message = format!("{what} is refused, because no budget could count what it costs");
+        Self::bad_request("charge", message)
     }
 
     /// The answer.

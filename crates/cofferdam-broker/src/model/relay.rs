@@ -87,8 +87,7 @@ impl Relay {
         let Metered { mut meter, settlement } = *metered;
         match end {
             StreamEnd::Whole => meter.end(),
-            // Half an event is what breaking off looks like, and not an answer that cannot be read: that would be
-            // charged as the longest answer there can be.
+            // Half an event is what breaking off looks like, and not an answer that cannot be read.
             StreamEnd::Cut(_) | StreamEnd::Left => {}
         }
         let (status, reading) = (self.status, meter.into_reading());

@@ -1,13 +1,15 @@
 //! A request to the model, checked and rebuilt from its parsed parts. Nothing of what arrived is forwarded as
 //! it was, so nothing that only the vendor's parser would see can hide in it. No I/O happens here.
 
-use cofferdam_core::Vendor;
+use cofferdam_core::{Vendor, VendorTool};
 use http::{HeaderMap, Method, Uri};
 
-use super::fields::{Checks, Fields, Limit, limits};
+use super::fields::{Fields, Limit, limits};
 use super::json::{Out, Scanner, Source};
+use super::most_input::Sent;
 use super::refusal::Refusal;
 use super::route::{self, Endpoint};
+use super::vendor_tools::{Allowed, Offer};
 use super::{decode, headers};
 use crate::body::Body;
 use crate::memory::{Memory, Rope};
@@ -18,8 +20,8 @@ use crate::options::Bounds;
 pub struct Rules {
     /// What the request must carry, if it must.
     pub placeholder: Option<String>,
-    /// Whether the vendor may fetch and keep things.
-    pub vendor_tools: bool,
+    /// The tools that the vendor may run on the agent's behalf.
+    pub vendor_tools: Vec<VendorTool>,
     /// How large a body may be, also after it is decompressed.
     pub body_bytes: usize,
 }
@@ -49,8 +51,14 @@ pub struct Payload {
     pub max_output: Option<u64>,
     /// With fewer tokens than this the call would fail or be worth nothing.
     pub least_output: u64,
-    /// About how many tokens the request has.
-    pub input_estimate: u64,
+    /// The most tokens that the request can be charged as.
+    pub most_input: u64,
+    /// Whether a document is among it, which may be charged as any number of them.
+    pub has_document: bool,
+    /// The tools of the vendor's that it offers.
+    pub(crate) offer: Offer,
+    /// How often they may be called, where the request does not say so.
+    tool_calls: Option<u64>,
     limit_field: &'static str,
     /// The object without its limit and without its closing brace.
     open_object: Rope,
@@ -58,9 +66,6 @@ pub struct Payload {
 
 /// What is worth a call when the budget is nearly spent.
 const LEAST_OUTPUT: u64 = 1024;
-
-/// What an image counts at most, whatever its size in bytes.
-const IMAGE_TOKENS: u64 = 5000;
 
 /// Checks a whole request that is in memory already.
 ///
@@ -114,7 +119,7 @@ pub(crate) fn begin(endpoint: Endpoint, uri: &Uri, headers: &HeaderMap, rules: &
         endpoint,
         // Admitted byte for byte.
         query: uri.query().map(str::to_owned),
-        headers: headers::rebuild(headers, endpoint.vendor(), rules.vendor_tools),
+        headers: headers::rebuild(headers, endpoint.vendor(), Allowed::of(&rules.vendor_tools)),
         payload: None,
         stripped: Vec::new(),
     }
@@ -146,7 +151,7 @@ pub(crate) fn read(
 ) -> Result<Read, Refusal> {
     let endpoint = rebuilt.endpoint;
     let mut scanner = Scanner::new(source, rules.body_bytes as u64, out);
-    let mut fields = Fields::read(&mut scanner, endpoint, Checks::of(endpoint, rules.vendor_tools))?;
+    let mut fields = Fields::read(&mut scanner, endpoint, Allowed::of(&rules.vendor_tools))?;
     let out = scanner.finish()?;
     let checked = fields.check()?;
     headers::set_json(&mut rebuilt.headers);
@@ -158,14 +163,17 @@ pub(crate) fn read(
         fields.stream.ok_or_else(|| Refusal::bad_request("json", "`stream` is neither true nor false"))?;
     let (limit_field, max_output) = limit(endpoint, fields.limits)?;
     let least = fields.thinking.map_or(LEAST_OUTPUT, |budget| budget.saturating_add(LEAST_OUTPUT));
-    let text_bytes = out.len().saturating_sub(checked.image_bytes) as u64;
+    let sent = Sent { bytes: out.len().saturating_sub(checked.image_bytes) as u64, ..checked.sent };
     let peak = out.peak();
     let payload = Payload {
         model,
         stream,
         max_output,
         least_output: max_output.map_or(least, |asked| asked.min(least)),
-        input_estimate: text_bytes / 3 + checked.images * IMAGE_TOKENS,
+        most_input: sent.most_tokens(endpoint.vendor()).saturating_add(checked.offer.tokens()),
+        has_document: sent.documents > 0,
+        offer: checked.offer,
+        tool_calls: checked.tool_calls,
         limit_field,
         open_object: out.into_rope(),
     };
@@ -214,11 +222,15 @@ impl Payload {
         http_body_util::BodyExt::boxed(self.open_object.into_body(end))
     }
 
+    /// The same request for an interface that knows no limits.
+    pub(crate) fn without_limits(self) -> Self {
+        Self { tool_calls: None, ..self }
+    }
+
     fn end(&self, limit: Option<u64>) -> Vec<u8> {
-        match limit {
-            Some(limit) => format!(",\"{}\":{limit}}}", self.limit_field).into_bytes(),
-            None => b"}".to_vec(),
-        }
+        let limit = limit.map(|limit| format!(",\"{}\":{limit}", self.limit_field)).unwrap_or_default();
+        let calls = self.tool_calls.map(|calls| format!(",\"max_tool_calls\":{calls}")).unwrap_or_default();
+        format!("{limit}{calls}}}").into_bytes()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a call used, and what that costs.
 
-use cofferdam_core::Spent;
+use cofferdam_core::{Spent, Vendor};
 
 use crate::options::Price;
 
@@ -18,6 +18,10 @@ pub struct Usage {
     pub cache_write: u64,
     /// Input that the vendor keeps for an hour; dearer.
     pub cache_write_hour: u64,
+    /// Searches of the web by the vendor, each of which has its price.
+    pub web_searches: u64,
+    /// Pages that the vendor fetched, which cost nothing but their tokens.
+    pub web_fetches: u64,
 }
 
 /// What keeping input for an hour costs, as a multiple of the usual input. Anthropic's rule for all models.
@@ -33,8 +37,9 @@ impl Usage {
     }
 
     /// What one call with this usage adds to what a run has spent.
-    pub(crate) fn spent(&self, price: Option<&Price>) -> Spent {
-        let cost_micro_usd = price.map_or(0, |price| self.cost_micro_usd(price));
+    pub(crate) fn spent(&self, price: Option<&Price>, search_micro_usd: u64) -> Spent {
+        let fees = self.web_searches.saturating_mul(search_micro_usd);
+        let cost_micro_usd = price.map_or(0, |price| self.cost_micro_usd(price).saturating_add(fees));
         Spent { cost_micro_usd, tokens: self.tokens(), calls: 1 }
     }
 
@@ -52,9 +57,14 @@ impl Usage {
     }
 }
 
-/// The dearest that one input token can be; what is reserved, since nobody knows yet what the cache holds.
-pub(crate) fn dearest_input(price: &Price) -> f64 {
-    price.input.max(price.cache_write)
+/// The dearest that one input token can be; what is reserved, since nobody knows yet what the cache holds, and an agent may ask
+/// Anthropic to keep all of it for an hour.
+pub(crate) fn dearest_input(price: &Price, vendor: Vendor) -> f64 {
+    let dearest = price.input.max(price.cache_write);
+    match vendor {
+        Vendor::Anthropic => dearest.max(price.input * HOUR_FACTOR),
+        Vendor::Openai => dearest,
+    }
 }
 
 #[cfg(test)]
@@ -72,6 +82,7 @@ mod tests {
             cache_read: million,
             cache_write: million,
             cache_write_hour: million,
+            ..Usage::default()
         };
         assert_eq!(usage.cost_micro_usd(&PRICE), 28_050_000);
         assert_eq!(usage.tokens(), 5 * million);

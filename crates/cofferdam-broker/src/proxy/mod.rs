@@ -5,9 +5,9 @@ mod headers;
 mod plain;
 
 use cofferdam_core::HostPort;
+use cofferdam_net::AddressCheck;
 use tokio::net::TcpStream;
 
-use crate::dial::AddressCheck;
 use crate::recorder::Kind;
 use crate::refusal::Refusal;
 use crate::rules::list;

@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use cofferdam_core::{HostPort, with_causes};
+use cofferdam_net::BUFFER;
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderValue, Request, Response, StatusCode, Uri, Version, header};
 use http_body_util::BodyExt;
@@ -19,7 +20,6 @@ use crate::body::{Body, BodyError};
 use crate::recorder::Kind;
 use crate::refusal::Refusal;
 use crate::served::Served;
-use crate::upstream::BUFFER;
 
 /// The port of `http://`.
 const HTTP_PORT: u16 = 80;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "clippy does not take the support modules for tests")]
 
 mod attempts;
+mod own_addresses;
 mod proxy;
 mod requests;
 mod support;

@@ -1,16 +1,12 @@
 //! Whose a run is. An owner outlives the keys that act for it.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-
+use crate::text::checked_text;
 use crate::value::ValueError;
 
-/// The name of an owner of keys and runs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct OwnerName(String);
+checked_text! {
+    /// The name of an owner of keys and runs.
+    OwnerName: owner_name => ValueError;
+}
 
 impl OwnerName {
     /// The longest name, in bytes.
@@ -33,45 +29,13 @@ impl OwnerName {
     pub fn local() -> Self {
         Self("local".to_owned())
     }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for OwnerName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for OwnerName {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let is_plain = !text.is_empty() && !text.chars().any(char::is_control) && text.trim() == text;
-        if is_plain && text.len() <= Self::LONGEST {
-            return Ok(Self(text.to_owned()));
-        }
-        let hint = "type 1 to 100 bytes without control characters and without spaces around, such as `ci`";
-        Err(ValueError::new(text, "is not the name of an owner", hint))
-    }
-}
-
-impl TryFrom<String> for OwnerName {
-    type Error = ValueError;
-
-    fn try_from(text: String) -> Result<Self, ValueError> {
-        text.parse()
-    }
-}
-
-impl From<OwnerName> for String {
-    fn from(owner: OwnerName) -> Self {
-        owner.0
-    }
+fn owner_name(text: &str) -> Result<String, ValueError> {
+    let is_plain = !text.chars().any(char::is_control) && text.trim() == text;
+    let is_name = is_plain && (1..=OwnerName::LONGEST).contains(&text.len());
+    let hint = "type 1 to 100 bytes without control characters and without spaces around, such as `ci`";
+    ValueError::unless(is_name, text, "is not the name of an owner", hint)
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use crate::value::ValueError;
 /// One thing that a key opens. `system` implies the others, and `run` implies reading one's own runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", parse_err_ty = ValueError, parse_err_fn = not_a_scope)]
 pub enum Scope {
     /// See runs, events, diffs: those of every owner, or its own owner's alone, as `service.visibility` says.
     Read,
@@ -28,27 +30,12 @@ impl Scope {
     /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Run => "run",
-            Self::System => "system",
-        }
+        self.into()
     }
 }
 
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Scope {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let found = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
-        found.ok_or_else(|| ValueError::new(text, "is not a scope", "type `read`, `run` or `system`"))
-    }
+fn not_a_scope(text: &str) -> ValueError {
+    ValueError::new(text, "is not a scope", "type `read`, `run` or `system`")
 }
 
 /// What a key opens.

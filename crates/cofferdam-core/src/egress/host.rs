@@ -188,19 +188,7 @@ impl fmt::Display for HostPort {
     }
 }
 
-impl TryFrom<String> for HostPort {
-    type Error = HostError;
-
-    fn try_from(text: String) -> Result<Self, HostError> {
-        text.parse()
-    }
-}
-
-impl From<HostPort> for String {
-    fn from(it: HostPort) -> Self {
-        it.to_string()
-    }
-}
+crate::text::written_as_text!(HostPort);
 
 #[cfg(test)]
 #[path = "host_tests.rs"]

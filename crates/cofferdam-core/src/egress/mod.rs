@@ -4,6 +4,7 @@ mod address;
 mod host;
 mod presets;
 mod rule;
+mod vendor_tool;
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,7 @@ pub(crate) use host::printable;
 pub use host::{Host, HostError, HostPort};
 pub use presets::{PRESETS, preset};
 pub use rule::{AllowRule, RuleError};
+pub use vendor_tool::VendorTool;
 
 /// What the broker lets through for one run. Pinned with the policy; `cofferdam runs allow` adds to it and
 /// is an event of the run.
@@ -26,12 +28,34 @@ pub struct EgressPolicy {
     /// Whether the agent may use a model, through the broker.
     #[serde(default)]
     pub model: bool,
-    /// Whether the model's vendor may fetch and store on the agent's behalf.
-    #[serde(default)]
-    pub vendor_tools: bool,
+    /// The tools that the model's vendor may run on the agent's behalf.
+    #[serde(default, deserialize_with = "vendor_tool::read_tools")]
+    pub vendor_tools: Vec<VendorTool>,
     /// The branch of the run's own repository that the agent may push.
     #[serde(default)]
     pub push: Option<String>,
+    /// How the run's own repository is fetched. It is decided when the run is accepted, by who asked for it.
+    #[serde(default, skip_serializing_if = "FetchRule::is_as_user")]
+    pub fetch: FetchRule,
+}
+
+/// How a run's repository is fetched before the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FetchRule {
+    /// As the user of this machine does: with their own configuration, from wherever it is.
+    #[default]
+    AsUser,
+    /// For somebody else: over https, from a public address that is not this machine's.
+    Public,
+    /// For somebody else, and the operator has listed the address: it may be anywhere.
+    Listed,
+}
+
+impl FetchRule {
+    fn is_as_user(&self) -> bool {
+        *self == Self::AsUser
+    }
 }
 
 /// One service on the sandbox's loopback.

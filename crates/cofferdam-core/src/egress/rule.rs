@@ -119,19 +119,7 @@ impl fmt::Display for AllowRule {
     }
 }
 
-impl TryFrom<String> for AllowRule {
-    type Error = RuleError;
-
-    fn try_from(text: String) -> Result<Self, RuleError> {
-        text.parse()
-    }
-}
-
-impl From<AllowRule> for String {
-    fn from(rule: AllowRule) -> Self {
-        rule.to_string()
-    }
-}
+crate::text::written_as_text!(AllowRule);
 
 #[cfg(test)]
 #[path = "rule_tests.rs"]

@@ -86,11 +86,7 @@ fn prompt_of(
         })?,
     };
     check_agent(&setup, provider, syntax)?;
-    Ok(match provider {
-        Provider::ClaudeCode => AgentSetup::ClaudeCode(setup),
-        Provider::Codex => AgentSetup::Codex(setup),
-        Provider::OpenCode => AgentSetup::OpenCode(setup),
-    })
+    Ok(AgentSetup::of(provider, setup))
 }
 
 /// What is added to the CLI's own system prompt: the caller's or else the agent's words, and those of the role after

@@ -64,7 +64,7 @@ pub enum Bound {
 }
 
 /// The bounds of fields, by their name in JSON. What else is text has its bounds in [`crate::text_schema`].
-pub const BOUNDS: [(&str, Bound); 20] = [
+pub const BOUNDS: [(&str, Bound); 21] = [
     ("command", Bound::Items(MOST_COMMAND_WORDS)),
     ("priority", number(-(MOST_PRIORITY as f64), MOST_PRIORITY as f64)),
     ("options.timeout_ms", number(LEAST_TIMEOUT_MS as f64, MOST_TIMEOUT_MS as f64)),
@@ -78,6 +78,7 @@ pub const BOUNDS: [(&str, Bound); 20] = [
     ("options.append_system_prompt", Bound::Characters(LONGEST_SYSTEM_PROMPT_CHARS)),
     ("options.allow", Bound::Items(MOST_ENTRIES)),
     ("options.forward", Bound::Items(MOST_FORWARDS)),
+    ("options.vendor_tools", Bound::Items(MOST_ENTRIES)),
     ("options.allowed_tools", Bound::Items(MOST_ENTRIES)),
     ("options.disallowed_tools", Bound::Items(MOST_ENTRIES)),
     ("options.env", Bound::Items(MOST_ENTRIES)),

@@ -36,10 +36,8 @@ pub(super) fn passed_on(
     syntax: InputSyntax,
     surroundings: &dyn Surroundings,
 ) -> Result<PassedOn, InputError> {
-    let of_policy = choice.policy.and_then(|policy| policy.env_allowlist.as_ref());
-    let listed = of_policy.unwrap_or(&sandbox.env_allowlist);
     let mut passed = PassedOn::default();
-    for name in listed.iter().map(VariableName::as_str) {
+    for name in sandbox.env_under(choice.policy).iter().map(VariableName::as_str) {
         let is_kept_out = MODEL_KEYS.contains(&name) && network.is_closed();
         let list = match surroundings.variable(name) {
             Variable::Unset => continue,

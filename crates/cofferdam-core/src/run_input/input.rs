@@ -7,7 +7,7 @@ use crate::strict_json::{object, objects, present, whole};
 use crate::text_schema::{
     AgentNameText, AllowText, BranchText, CommitText, CpusText, FilePatternText, FolderText, ForwardText,
     ImageText, LaneText, ModelText, ProjectNameText, ReferenceText, RepoText, SayingText, SizeText, ToolText,
-    VariableText,
+    VariableText, VendorToolText,
 };
 
 /// A task for an agent, or a program. Both `POST /execute` and `POST /api/v1/runs` take it.
@@ -120,9 +120,10 @@ pub struct RunOptions {
     /// Whether a program may use the model through the broker, as agents do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_access: Option<bool>,
-    /// Whether the model's vendor may search, fetch and store on the agent's behalf.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub vendor_tools: Option<bool>,
+    /// The tools that the model's vendor may run on the agent's behalf: `web_search`, `web_fetch`. Needs the scope `system`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<VendorToolText>)]
+    pub vendor_tools: Vec<String>,
     /// The container's image.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ImageText>)]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::bounds::{Bound, LONGEST_PATTERN, bound_of};
 use super::{InputError, InputSyntax, RunInput};
-use crate::egress::{Budget, Forward};
+use crate::egress::{Budget, Forward, VendorTool};
 use crate::image::ImageReference;
 use crate::policy::{Mode, Network};
 use crate::publish::BranchName;
@@ -40,8 +40,8 @@ pub(super) struct RunOverrides {
     pub(super) push: Option<BranchName>,
     /// Whether a program may use the model, as agents do.
     pub(super) model_access: bool,
-    /// Whether the model's vendor may fetch and store on the agent's behalf.
-    pub(super) vendor_tools: bool,
+    /// The tools that the model's vendor may run on the agent's behalf, each once and in their order.
+    pub(super) vendor_tools: Vec<VendorTool>,
     /// What it may spend at the model.
     pub(super) budget: Budget,
     /// Longest time of one attempt.
@@ -75,6 +75,7 @@ impl RunOverrides {
         for (field, count) in [
             ("options.allow", options.allow.len()),
             ("options.forward", options.forward.len()),
+            ("options.vendor_tools", options.vendor_tools.len()),
             ("options.env", options.env.len()),
             ("options.mounts", options.mounts.len()),
             ("options.unmask", options.unmask.len()),
@@ -102,7 +103,7 @@ impl RunOverrides {
             forwards: each("options.forward", &options.forward)?,
             push: text_of("options.push", options.push.as_deref())?,
             model_access: options.model_access.unwrap_or_default(),
-            vendor_tools: options.vendor_tools.unwrap_or_default(),
+            vendor_tools: vendor_tools(&options.vendor_tools)?,
             budget: budget(input, syntax)?,
             timeout_ms: number("options.timeout_ms", options.timeout_ms, syntax)?,
             memory_bytes: sized("options.memory", &options.memory, LEAST_MEMORY_BYTES)?,
@@ -173,6 +174,13 @@ pub(super) fn text_of<T: FromStr<Err = ValueError>>(
 
 fn each<T: FromStr<Err = ValueError>>(field: &'static str, texts: &[String]) -> Result<Vec<T>, InputError> {
     texts.iter().map(|text| of_field(field, text)).collect()
+}
+
+fn vendor_tools(names: &[String]) -> Result<Vec<VendorTool>, InputError> {
+    let mut tools = each("options.vendor_tools", names)?;
+    tools.sort_unstable();
+    tools.dedup();
+    Ok(tools)
 }
 
 /// Reads a value whose error has no hint of its own.

@@ -69,32 +69,18 @@ fn container_of(
     mode: Mode,
     settings: &SandboxSettings,
 ) -> Result<ContainerPolicy, InputError> {
-    let SandboxSettings { docker, apple, rewrite_loopback, .. } = settings;
-    let mut container = match mode {
-        Mode::Host | Mode::Native if overrides.image.is_some() => {
-            let image = overrides.syntax.name("options.image");
-            let docker = overrides.syntax.with("options.mode", "docker");
-            return Err(InputError::conflict(
-                "options.image",
-                format!("{image} is for containers, and the mode is `{mode}`"),
-                format!("use {docker}, or leave {image} out"),
-            ));
+    let Some(mut container) = settings.container_in(mode) else {
+        if overrides.image.is_none() {
+            return Ok(ContainerPolicy::default());
         }
-        Mode::Host | Mode::Native => return Ok(ContainerPolicy::default()),
-        Mode::Docker => ContainerPolicy {
-            image: docker.image.clone(),
-            network: docker.network.clone(),
-            runtime: docker.runtime.clone(),
-            ..ContainerPolicy::default()
-        },
-        Mode::Apple => ContainerPolicy {
-            image: apple.image.clone(),
-            network: apple.network.clone(),
-            runtime_command: apple.runtime_command.clone(),
-            ..ContainerPolicy::default()
-        },
+        let image = overrides.syntax.name("options.image");
+        let docker = overrides.syntax.with("options.mode", "docker");
+        return Err(InputError::conflict(
+            "options.image",
+            format!("{image} is for containers, and the mode is `{mode}`"),
+            format!("use {docker}, or leave {image} out"),
+        ));
     };
-    container.rewrite_loopback = rewrite_loopback.clone();
     if let Some(image) = &overrides.image {
         container.image = image.clone();
     }
@@ -103,10 +89,7 @@ fn container_of(
 
 /// How much a run may use.
 pub(super) fn limits_of(overrides: &RunOverrides, choice: &Choice<'_>, settings: &SandboxSettings) -> Limits {
-    let mut limits = settings.limits_in(choice.mode.value);
-    if let Some(policy) = choice.policy {
-        policy.limits.apply(&mut limits);
-    }
+    let mut limits = settings.limits_under(choice.policy, choice.mode.value);
     limits.memory_bytes = overrides.memory_bytes.unwrap_or(limits.memory_bytes);
     limits.cpus_milli = overrides.cpus_milli.unwrap_or(limits.cpus_milli);
     limits.pids = overrides.pids.unwrap_or(limits.pids);
@@ -116,10 +99,7 @@ pub(super) fn limits_of(overrides: &RunOverrides, choice: &Choice<'_>, settings:
 
 /// What is hidden anyway, what the settings add, and what the caller wants to be shown.
 fn mask_of(overrides: &RunOverrides, choice: &Choice<'_>, sandbox: &SandboxSettings) -> Mask {
-    let mut mask = Mask::default();
-    let set = choice.policy.and_then(|policy| policy.mask.as_ref()).unwrap_or(&sandbox.mask);
-    mask.hide.extend(set.hide.iter().map(ToString::to_string));
-    mask.show.extend(set.show.iter().map(ToString::to_string));
+    let mut mask = sandbox.mask_under(choice.policy);
     mask.show.extend(overrides.unmask.iter().map(ToString::to_string));
     mask
 }

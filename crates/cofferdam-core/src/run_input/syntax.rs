@@ -119,7 +119,7 @@ mod tests {
                 forward: list(),
                 push: text(),
                 model_access: Some(true),
-                vendor_tools: Some(true),
+                vendor_tools: list(),
                 image: text(),
                 timeout_ms: Some(1),
                 max_turns: Some(1),

@@ -1,33 +1,39 @@
 //! Agents by name: the key `agents`.
 
 use std::borrow::Borrow;
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::amounts::MaxConcurrency;
 use super::names::{PolicyName, is_name};
-use super::written_as_text;
 use crate::policy::Mode;
+use crate::text::{checked_text, written_as_text};
 use crate::value::ValueError;
 
-/// What a person calls an agent: `coder`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct AgentName(String);
+checked_text! {
+    /// What a person calls an agent: `coder`.
+    AgentName: agent_name => ValueError;
+}
 
 /// Which CLI an agent is.
+///
+/// People know it by other names too: by its command, by its vendor, and as other tools spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
+#[strum(parse_err_ty = ValueError, parse_err_fn = not_a_provider)]
 pub enum Provider {
     /// Anthropic's Claude Code.
+    #[strum(to_string = "claude_code", serialize = "claude", serialize = "anthropic")]
+    #[strum(serialize = "claude-code", serialize = "claudecode")]
     ClaudeCode,
     /// OpenAI's Codex.
+    #[strum(to_string = "codex", serialize = "openai", serialize = "codex-cli", serialize = "codex_cli")]
     Codex,
     /// OpenCode.
+    #[strum(to_string = "opencode")]
     OpenCode,
 }
 
@@ -61,14 +67,6 @@ pub struct AgentSettings {
     pub system_prompt: Option<String>,
 }
 
-impl AgentName {
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 impl Provider {
     /// Every one, in the order in which they are tried and listed.
     pub const ALL: [Self; 3] = [Self::ClaudeCode, Self::Codex, Self::OpenCode];
@@ -76,63 +74,48 @@ impl Provider {
     /// The name in runs, settings and on command lines.
     #[must_use]
     pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// The product's name.
+    #[must_use]
+    pub fn title(self) -> &'static str {
         match self {
-            Self::ClaudeCode => "claude_code",
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex",
+            Self::OpenCode => "OpenCode",
+        }
+    }
+
+    /// What a person types.
+    #[must_use]
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude",
             Self::Codex => "codex",
             Self::OpenCode => "opencode",
         }
     }
 
-    /// Other names that people know it by: its command, its vendor, and how other tools spell it.
-    fn aliases(self) -> &'static [&'static str] {
+    /// Its package on npm.
+    #[must_use]
+    pub fn package(self) -> &'static str {
         match self {
-            Self::ClaudeCode => &["claude", "anthropic", "claude-code", "claudecode"],
-            Self::Codex => &["openai", "codex-cli", "codex_cli"],
-            Self::OpenCode => &[],
+            Self::ClaudeCode => "@anthropic-ai/claude-code",
+            Self::Codex => "@openai/codex",
+            Self::OpenCode => "opencode-ai",
         }
     }
 }
 
-impl FromStr for AgentName {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        match is_name(text) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(ValueError::new(
-                text,
-                "is not the name of an agent",
-                "type letters, digits, `.`, `_` and `-`, at most 64, such as `coder`",
-            )),
-        }
-    }
+fn agent_name(text: &str) -> Result<String, ValueError> {
+    let hint = "type letters, digits, `.`, `_` and `-`, at most 64, such as `coder`";
+    ValueError::unless(is_name(text), text, "is not the name of an agent", hint)
 }
 
-impl FromStr for Provider {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let is_it = |provider: &Self| provider.as_str() == text || provider.aliases().contains(&text);
-        Self::ALL.into_iter().find(is_it).ok_or_else(|| {
-            ValueError::new(
-                text,
-                "is not a provider",
-                "type `claude_code` (or `anthropic`), `codex` (or `openai`) or `opencode`",
-            )
-        })
-    }
-}
-
-impl fmt::Display for AgentName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for Provider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
+fn not_a_provider(text: &str) -> ValueError {
+    let hint = "type `claude_code` (or `anthropic`), `codex` (or `openai`) or `opencode`";
+    ValueError::new(text, "is not a provider", hint)
 }
 
 impl Borrow<str> for AgentName {
@@ -141,7 +124,7 @@ impl Borrow<str> for AgentName {
     }
 }
 
-written_as_text!(AgentName, Provider);
+written_as_text!(Provider);
 
 #[cfg(test)]
 mod tests {

@@ -113,11 +113,16 @@ impl FromStr for Cpus {
 impl<const LEAST: u64> fmt::Display for Size<LEAST> {
     /// The largest unit in which it is a whole number: nothing is lost.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(1_u64 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
-        match units.into_iter().find(|(unit, _)| self.0.is_multiple_of(*unit)) {
-            Some((unit, name)) => write!(f, "{}{name}", self.0 / unit),
-            None => write!(f, "{}", self.0),
-        }
+        write_bytes(self.0, f)
+    }
+}
+
+/// In the largest unit in which it is a whole number.
+pub(super) fn write_bytes(bytes: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let units = [(1_u64 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
+    match units.into_iter().find(|(unit, _)| bytes.is_multiple_of(*unit)) {
+        Some((unit, name)) => write!(f, "{}{name}", bytes / unit),
+        None => write!(f, "{bytes}"),
     }
 }
 
@@ -170,7 +175,14 @@ impl TryFrom<Typed> for Cpus {
 }
 
 /// What stands in the file, as text: both `"1.0"` and `1` are how people write an amount.
-struct Typed(String);
+pub(super) struct Typed(String);
+
+impl Typed {
+    /// As it was typed.
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+}
 
 impl<'de> Deserialize<'de> for Typed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::HostPort;
+use crate::text::{checked_text, written_as_text};
 use crate::value::ValueError;
 
 /// The files that runs leave. The keys of the bucket come from the variables `AWS_ACCESS_KEY_ID`,
@@ -122,10 +123,10 @@ impl fmt::Display for ArtifactEndpoint {
     }
 }
 
-/// A region of a bucket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct ArtifactRegion(String);
+checked_text! {
+    /// A region of a bucket.
+    ArtifactRegion: region => ValueError;
+}
 
 impl Default for ArtifactRegion {
     fn default() -> Self {
@@ -133,25 +134,13 @@ impl Default for ArtifactRegion {
     }
 }
 
-impl FromStr for ArtifactRegion {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let is_known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if !(1..=64).contains(&text.len()) || !text.chars().all(is_known) {
-            return Err(ValueError::new(text, "is not a region", "type one such as `eu-central-1`"));
-        }
-        Ok(Self(text.to_owned()))
-    }
+fn region(text: &str) -> Result<String, ValueError> {
+    let is_known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_region = (1..=64).contains(&text.len()) && text.chars().all(is_known);
+    ValueError::unless(is_region, text, "is not a region", "type one such as `eu-central-1`")
 }
 
-impl fmt::Display for ArtifactRegion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-super::written_as_text!(ArtifactUrl, ArtifactEndpoint, ArtifactRegion);
+written_as_text!(ArtifactUrl, ArtifactEndpoint);
 
 #[cfg(test)]
 mod tests {

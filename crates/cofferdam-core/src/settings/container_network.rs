@@ -59,7 +59,7 @@ impl fmt::Display for ContainerNetwork {
     }
 }
 
-super::written_as_text!(ContainerNetwork);
+crate::text::written_as_text!(ContainerNetwork);
 
 #[cfg(test)]
 mod tests {

@@ -55,7 +55,7 @@ impl fmt::Display for EngineAddress {
     }
 }
 
-super::written_as_text!(EngineAddress);
+crate::text::written_as_text!(EngineAddress);
 
 #[cfg(test)]
 mod tests {

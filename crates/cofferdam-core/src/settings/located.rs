@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Deeper than any setting. `serde_json` has no bound of its own for a value that it only skips.
@@ -88,7 +88,7 @@ fn locate(text: &str, raw: &RawValue, deeper: usize) -> Result<Located, Unlocate
             Shape::Object(members)
         }
         Some(b'[') => {
-            let Elements(raws) = serde_json::from_str(raw.get()).map_err(read)?;
+            let raws: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(read)?;
             let elements = raws.into_iter().map(|raw| locate(text, raw, deeper - 1));
             Shape::Array(elements.collect::<Result<_, _>>()?)
         }
@@ -100,9 +100,6 @@ fn locate(text: &str, raw: &RawValue, deeper: usize) -> Result<Located, Unlocate
 
 /// The members of an object in their order, those of the same name included.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-/// The elements of an array.
-struct Elements<'a>(Vec<&'a RawValue>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -125,30 +122,6 @@ impl<'de> Deserialize<'de> for Members<'de> {
         }
 
         deserializer.deserialize_map(Object)
-    }
-}
-
-impl<'de> Deserialize<'de> for Elements<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Array;
-
-        impl<'de> Visitor<'de> for Array {
-            type Value = Elements<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                let mut elements = Vec::new();
-                while let Some(element) = list.next_element()? {
-                    elements.push(element);
-                }
-                Ok(Elements(elements))
-            }
-        }
-
-        deserializer.deserialize_seq(Array)
     }
 }
 

@@ -6,6 +6,7 @@ mod artifacts;
 mod container_network;
 mod edit;
 mod engine_address;
+mod git;
 mod key_path;
 mod layers;
 mod limits;
@@ -14,6 +15,7 @@ mod names;
 mod nearest;
 mod read;
 mod reference;
+mod retention;
 mod roles;
 mod runtime;
 mod sandbox;
@@ -40,6 +42,7 @@ pub use self::artifacts::{ArtifactEndpoint, ArtifactRegion, ArtifactSettings, Ar
 pub use self::container_network::ContainerNetwork;
 pub use self::edit::{add_agent, set_mode};
 pub use self::engine_address::EngineAddress;
+pub use self::git::{GitCredentialSettings, GitHost, GitPath, GitScope, GitSettings, TokenVariable};
 pub use self::key_path::KeyPath;
 pub use self::layers::{Effective, Layer, Origin};
 pub use self::limits::{LimitOverrides, LimitSettings, PolicySettings};
@@ -47,38 +50,21 @@ pub(crate) use self::names::is_name;
 pub use self::names::{AllowEntry, FilePattern, PolicyName, VariableName};
 pub use self::read::{SettingsError, read_layer};
 pub use self::reference::reference;
+pub use self::retention::{RetentionDays, RetentionSettings, RetentionSize};
 pub use self::roles::{Role, RoleSettings, RolesSettings};
 pub use self::runtime::{OciRuntime, RuntimeCommand};
-pub use self::sandbox::{AppleSettings, DockerSettings, MaskSettings, SandboxSettings};
+pub use self::sandbox::{
+    AppleSettings, DockerSettings, MaskSettings, NativeSettings, SandboxSettings, Storage,
+};
 pub use self::schema::schema;
 pub use self::service::{
     AllowedHost, AllowedMode, AllowedRoot, BranchPattern, Capacity, DrainSeconds, ExecutionTimeMs, PublicUrl,
     RepoPattern, ServiceSettings, WebOrigin,
 };
-pub use self::store::{RetentionDays, RetentionSettings, StoreConnections, StorePooler, StoreSettings};
+pub use self::store::{StoreConnections, StorePooler, StoreSettings};
 pub use self::store_url::StoreUrl;
 pub use self::untrusted::{Refused, tighten};
 use crate::egress::AllowRule;
-
-/// A value that is written as text: what `FromStr` refuses is refused when the settings are read.
-macro_rules! written_as_text {
-    ($($value:ty),*) => { $(
-        impl TryFrom<String> for $value {
-            type Error = $crate::ValueError;
-
-            fn try_from(text: String) -> Result<Self, $crate::ValueError> {
-                text.parse()
-            }
-        }
-
-        impl From<$value> for String {
-            fn from(value: $value) -> Self {
-                value.to_string()
-            }
-        }
-    )* };
-}
-use written_as_text;
 
 /// The settings of Cofferdam. A key that is not known is an error: a misspelt wall would be no wall.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +75,8 @@ pub struct Settings {
     pub schema: Option<String>,
     /// What sealed sandboxes may reach.
     pub egress: EgressSettings,
+    /// Git hosts, and what opens them.
+    pub git: GitSettings,
     /// How sandboxes are made.
     pub sandbox: SandboxSettings,
     /// Agents by name, for `--agent NAME`.
@@ -101,7 +89,7 @@ pub struct Settings {
     pub store: StoreSettings,
     /// The files that runs leave.
     pub artifacts: ArtifactSettings,
-    /// How long is kept what runs leave, and the audit.
+    /// How long is kept what runs leave, what was fetched for them, and the audit; 0 days are `forever`.
     pub retention: RetentionSettings,
     /// What models cost.
     pub prices: PriceSettings,

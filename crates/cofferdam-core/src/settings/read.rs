@@ -124,11 +124,17 @@ fn check_lists(text: &str, value: &Located, meant: &Value, path: &KeyPath) -> Re
             let meant = meant.get(&member.key).unwrap_or(&Value::Null);
             check_lists(text, &member.value, meant, &path.with(&member.key))
         }),
-        Shape::Array(_) if !meant.is_array() => {
-            let problem = "this is a list; type an object { … }";
-            Err(SettingsError::at(text, value.span.start, path.clone(), problem))
-        }
-        Shape::Array(_) | Shape::Null | Shape::Other => Ok(()),
+        Shape::Array(elements) => match meant.as_array() {
+            Some(meant) => {
+                let mut pairs = elements.iter().zip(meant);
+                pairs.try_for_each(|(element, meant)| check_lists(text, element, meant, path))
+            }
+            None => {
+                let problem = "this is a list; type an object { … }";
+                Err(SettingsError::at(text, value.span.start, path.clone(), problem))
+            }
+        },
+        Shape::Null | Shape::Other => Ok(()),
     }
 }
 

@@ -80,6 +80,11 @@ fn values(schema: &Value) -> String {
         schema["type"] == name || schema["type"].as_array().is_some_and(|types| types.contains(&name.into()))
     };
     match () {
+        () if is("object") => {
+            let keys = schema["properties"].as_object().into_iter().flatten();
+            let keys: Vec<String> = keys.map(|(key, _)| format!("`{key}`")).collect();
+            format!("an object with {}", keys.join(", "))
+        }
         () if is("array") => format!("a list of: {}", values(&schema["items"])),
         () if is("integer") && is("string") && bounds.contains("to") => format!("a whole number{bounds}"),
         () if is("integer") => format!("a size such as `\"512m\"`, `\"2g\"`, or bytes{bounds}"),

@@ -1,8 +1,5 @@
 //! Who does which kind of work: the key `roles`.
 
-use std::fmt;
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +9,8 @@ use crate::value::ValueError;
 /// A kind of work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", parse_err_ty = ValueError, parse_err_fn = not_a_role)]
 pub enum Role {
     /// Changes the code.
     #[default]
@@ -56,11 +55,7 @@ impl Role {
     /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Worker => "worker",
-            Self::Tester => "tester",
-            Self::Docser => "docser",
-        }
+        self.into()
     }
 }
 
@@ -76,18 +71,6 @@ impl RolesSettings {
     }
 }
 
-impl FromStr for Role {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text).ok_or_else(|| {
-            ValueError::new(text, "is not a role", "type `--role worker`, `--role tester` or `--role docser`")
-        })
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
+fn not_a_role(text: &str) -> ValueError {
+    ValueError::new(text, "is not a role", "type `--role worker`, `--role tester` or `--role docser`")
 }

@@ -1,39 +1,18 @@
 //! Which program runs containers.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-
+use crate::text::checked_text;
 use crate::value::ValueError;
 
-/// The name under which an engine knows an OCI runtime: `runc`, `runsc`, `kata`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct OciRuntime(String);
-
-/// The program with a command line like `docker`'s: its name, looked for on the PATH, or its absolute path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RuntimeCommand(String);
-
-impl OciRuntime {
-    /// Its name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+checked_text! {
+    /// The name under which an engine knows an OCI runtime: `runc`, `runsc`, `kata`.
+    OciRuntime: oci_runtime => ValueError;
+    /// The program with a command line like `docker`'s: its name, looked for on the PATH, or its absolute path.
+    RuntimeCommand: runtime_command => ValueError;
 }
 
 impl RuntimeCommand {
     /// Apple's own.
     pub const DEFAULT: &str = "container";
-
-    /// The name or path.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl Default for RuntimeCommand {
@@ -42,40 +21,25 @@ impl Default for RuntimeCommand {
     }
 }
 
-impl FromStr for OciRuntime {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        match is_name(text) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(ValueError::new(
-                text,
-                "is not the name of a runtime",
-                "type a name that `docker info` lists under Runtimes, such as `runsc`",
-            )),
-        }
-    }
+fn oci_runtime(text: &str) -> Result<String, ValueError> {
+    let hint = "type a name that `docker info` lists under Runtimes, such as `runsc`";
+    ValueError::unless(is_name(text), text, "is not the name of a runtime", hint)
 }
 
-impl FromStr for RuntimeCommand {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        const HINT: &str = "type one program, such as `container`, `podman` or `/usr/local/bin/container`";
-        let refuse = |problem| Err(ValueError::new(text, problem, HINT));
-        if text.contains(char::is_whitespace) {
-            return refuse("has a space in it: it is started as one program and never given to a shell");
-        }
-        if text.contains(char::is_control) {
-            return refuse("has a control character in it");
-        }
-        match text.contains('/') {
-            true if text.starts_with('/') && !text.ends_with('/') => Ok(Self(text.to_owned())),
-            // It would be another program in every folder, and one that a repository brings.
-            true => refuse("is not an absolute path"),
-            false if is_name(text) => Ok(Self(text.to_owned())),
-            false => refuse("is not the name of a program"),
-        }
+fn runtime_command(text: &str) -> Result<String, ValueError> {
+    const HINT: &str = "type one program, such as `container`, `podman` or `/usr/local/bin/container`";
+    let refuse = |problem| Err(ValueError::new(text, problem, HINT));
+    if text.contains(char::is_whitespace) {
+        return refuse("has a space in it: it is started as one program and never given to a shell");
+    }
+    if text.contains(char::is_control) {
+        return refuse("has a control character in it");
+    }
+    match text.contains('/') {
+        true if text.starts_with('/') && !text.ends_with('/') => Ok(text.to_owned()),
+        // It would be another program in every folder, and one that a repository brings.
+        true => refuse("is not an absolute path"),
+        false => ValueError::unless(is_name(text), text, "is not the name of a program", HINT),
     }
 }
 
@@ -84,20 +48,6 @@ fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }
-
-impl fmt::Display for OciRuntime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for RuntimeCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-super::written_as_text!(OciRuntime, RuntimeCommand);
 
 #[cfg(test)]
 mod tests {

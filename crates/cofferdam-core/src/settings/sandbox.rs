@@ -12,7 +12,8 @@ use super::{
 };
 use crate::image::ImageReference;
 use crate::loopback::RewriteLoopback;
-use crate::policy::{Limits, Mode, Network, PathMappingMode};
+use crate::mask::Mask;
+use crate::policy::{ContainerPolicy, Limits, Mode, Network, PathMappingMode};
 
 /// How sandboxes are made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +45,8 @@ pub struct SandboxSettings {
     /// Which variables with a loopback address are rewritten for containers with an open network: `"all"`, or a list
     /// of names. `DATABASE_URL` and `REDIS_URL` always are.
     pub rewrite_loopback: RewriteLoopback,
+    /// Sandboxes of the kernel's own, in mode `native`.
+    pub native: NativeSettings,
     /// Containers of a Docker engine.
     pub docker: DockerSettings,
     /// Containers of a program with a command line like `docker`'s.
@@ -59,6 +62,26 @@ pub struct MaskSettings {
     pub hide: Vec<FilePattern>,
     /// Shown all the same.
     pub show: Vec<FilePattern>,
+}
+
+/// Sandboxes of the kernel's own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NativeSettings {
+    /// Where what a run writes is kept: on the `disk`, and summed up some times a second; or, where root starts it, in `memory`,
+    /// in a file system as large as `sandbox.limits.disk`. That counts as the run's memory.
+    pub storage: Storage,
+}
+
+/// Where what a run writes is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Storage {
+    /// On the disk, watched.
+    #[default]
+    Disk,
+    /// In memory, in a file system of a fixed size.
+    Memory,
 }
 
 /// Containers of a Docker engine. A limit that is not set is that of
@@ -122,6 +145,69 @@ impl SandboxSettings {
         LimitOverrides { memory, cpus, pids, ..LimitOverrides::default() }.apply(&mut limits);
         limits
     }
+
+    /// The same under a policy, which goes before it.
+    #[must_use]
+    pub fn limits_under(&self, policy: Option<&PolicySettings>, mode: Mode) -> Limits {
+        let mut limits = self.limits_in(mode);
+        if let Some(policy) = policy {
+            policy.limits.apply(&mut limits);
+        }
+        limits
+    }
+
+    /// What is hidden under a policy: what is hidden anyway, and what it or these settings add.
+    #[must_use]
+    pub fn mask_under(&self, policy: Option<&PolicySettings>) -> Mask {
+        let mut mask = Mask::default();
+        let set = policy.and_then(|policy| policy.mask.as_ref()).unwrap_or(&self.mask);
+        mask.hide.extend(set.hide.iter().map(ToString::to_string));
+        mask.show.extend(set.show.iter().map(ToString::to_string));
+        mask
+    }
+
+    /// The variables that are passed on under a policy.
+    #[must_use]
+    pub fn env_under<'a>(&'a self, policy: Option<&'a PolicySettings>) -> &'a [VariableName] {
+        policy.and_then(|policy| policy.env_allowlist.as_ref()).unwrap_or(&self.env_allowlist)
+    }
+
+    /// What a container of a mode is made from; `None` for a mode that makes none.
+    #[must_use]
+    pub fn container_in(&self, mode: Mode) -> Option<ContainerPolicy> {
+        let container = match mode {
+            Mode::Host | Mode::Native => return None,
+            Mode::Docker => self.docker.container(),
+            Mode::Apple => self.apple.container(),
+        };
+        Some(ContainerPolicy { rewrite_loopback: self.rewrite_loopback.clone(), ..container })
+    }
+}
+
+impl DockerSettings {
+    /// What a container is made from.
+    #[must_use]
+    pub fn container(&self) -> ContainerPolicy {
+        ContainerPolicy {
+            image: self.image.clone(),
+            network: self.network.clone(),
+            runtime: self.runtime.clone(),
+            ..ContainerPolicy::default()
+        }
+    }
+}
+
+impl AppleSettings {
+    /// What a container is made from.
+    #[must_use]
+    pub fn container(&self) -> ContainerPolicy {
+        ContainerPolicy {
+            image: self.image.clone(),
+            network: self.network.clone(),
+            runtime_command: self.runtime_command.clone(),
+            ..ContainerPolicy::default()
+        }
+    }
 }
 
 impl Default for SandboxSettings {
@@ -139,6 +225,7 @@ impl Default for SandboxSettings {
             mask: MaskSettings::default(),
             policies: BTreeMap::new(),
             rewrite_loopback: RewriteLoopback::All,
+            native: NativeSettings::default(),
             docker: DockerSettings::default(),
             apple: AppleSettings::default(),
         }

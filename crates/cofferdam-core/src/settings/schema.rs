@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::{
     AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ArtifactEndpoint, ArtifactRegion,
-    ArtifactUrl, BranchPattern, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, OciRuntime,
-    PolicyName, Provider, PublicUrl, RepoPattern, RuntimeCommand, Settings, Size, StorePooler, StoreUrl,
-    VariableName, WebOrigin,
+    ArtifactUrl, BranchPattern, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, GitHost, GitPath,
+    OciRuntime, PolicyName, Provider, PublicUrl, RepoPattern, RetentionDays, RetentionSize, RuntimeCommand,
+    Settings, Size, Storage, StorePooler, StoreUrl, TokenVariable, VariableName, WebOrigin,
 };
 use crate::access::Visibility;
 use crate::egress::AllowRule;
@@ -99,6 +99,7 @@ values! {
     Mode => { "enum": ["native", "docker", "apple", "host"] },
     Network => { "enum": ["sealed", "none", "open"] },
     PathMappingMode => { "enum": ["mapped", "same-path"] },
+    Storage => { "enum": ["disk", "memory"] },
     Provider => {
         "enum": [
             "claude_code", "claude", "anthropic", "claude-code", "claudecode",
@@ -109,6 +110,9 @@ values! {
     AgentName => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
     PolicyName => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
     VariableName => { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
+    TokenVariable => { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*_[A-Za-z]+$" },
+    GitHost => { "type": "string", "pattern": "^[^/@*\\s]+$" },
+    GitPath => { "type": "string", "pattern": "^[^%?#\\s]+$" },
     FilePattern => { "type": "string", "minLength": 1 },
     AllowRule => { "type": "string", "pattern": "^.+:[0-9]{1,5}$" },
     AllowEntry => { "type": "string", "pattern": "^(.+:[0-9]{1,5}|[A-Za-z0-9][A-Za-z0-9_-]{0,63})$" },
@@ -135,6 +139,22 @@ values! {
     OciRuntime => { "type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9._-]*$" },
     RuntimeCommand => { "type": "string", "pattern": "^(/\\S*[^/\\s]|[A-Za-z0-9_][A-Za-z0-9._-]*)$" },
     Cpus => { "type": ["string", "number"], "pattern": "^[0-9]*\\.?[0-9]+$", "minimum": 0.01, "maximum": 1024 },
+    RetentionDays => {
+        "anyOf": [
+            { "type": ["integer", "string"], "pattern": "^[0-9]+$", "minimum": 0, "maximum": 36_525 },
+            { "const": "forever" },
+        ]
+    },
+    RetentionSize => {
+        "anyOf": [
+            {
+                "type": ["string", "integer"],
+                "pattern": "^[0-9]*\\.?[0-9]+([bB]|[kKmMgGtT]([iI]?[bB])?)?$",
+                "minimum": 1_048_576,
+            },
+            { "const": "unlimited" },
+        ]
+    },
     RewriteLoopback => {
         "anyOf": [
             { "const": "all" },

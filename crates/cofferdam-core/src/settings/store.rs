@@ -1,4 +1,4 @@
-//! Where the record of runs is, and how long it is kept: the keys `store` and `retention`.
+//! Where the record of runs is: the key `store`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,6 @@ use super::{Count, StoreUrl};
 
 /// Connections of one process to the database.
 pub type StoreConnections = Count<1, 1_000>;
-/// Days that something is kept, up to a hundred years; 0 is for ever.
-pub type RetentionDays = Count<0, 36_525>;
 
 /// The record of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,26 +46,5 @@ impl Default for StoreSettings {
             pooler: StorePooler::None,
             max_connections: StoreConnections::of(10),
         }
-    }
-}
-
-/// How long is kept what runs leave, counted from their end, and the audit. Dead letters stay until somebody removes them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RetentionSettings {
-    /// Days until a run is forgotten whole; 0 is for ever.
-    pub runs_days: RetentionDays,
-    /// Days until all events of a run but the first and the last are forgotten; 0 is for ever.
-    pub events_days: RetentionDays,
-    /// Days until the files of a run are removed; 0 is for ever.
-    pub artifacts_days: RetentionDays,
-    /// Days until an entry of the audit is forgotten; 0 is for ever.
-    pub audit_days: RetentionDays,
-}
-
-impl Default for RetentionSettings {
-    fn default() -> Self {
-        let for_ever = RetentionDays::of(0);
-        Self { runs_days: for_ever, events_days: for_ever, artifacts_days: for_ever, audit_days: for_ever }
     }
 }

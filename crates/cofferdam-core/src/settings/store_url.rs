@@ -97,7 +97,7 @@ impl fmt::Debug for StoreUrl {
     }
 }
 
-super::written_as_text!(StoreUrl);
+crate::text::written_as_text!(StoreUrl);
 
 /// The address without what only its owner may know: the password, and everything behind the `?` but how to connect.
 fn shown(text: &str) -> String {

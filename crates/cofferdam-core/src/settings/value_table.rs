@@ -102,6 +102,11 @@ pub(super) fn rows() -> Vec<Row> {
     row("sandbox.mask.hide", json!([[], ["secrets/**", "*.p12"], ["*.jks"]]), &[pattern()]);
     row("sandbox.mask.show", json!([[], [".env.test"], [".env.test", "*.pem"]]), &[pattern()]);
     row("sandbox.rewrite_loopback", json!(["all", [], ["API_URL"]]), &[(json!("some"), "type \"all\"")]);
+    row(
+        "sandbox.native.storage",
+        json!(["disk", "memory"]),
+        &[(json!("ram"), "`ram` is not known; type one of `disk`, `memory`")],
+    );
     row("sandbox.docker.image", json!(["ghcr.io/a/b:1", "tinyclaw/agent-runner:latest"]), &[image()]);
     row("sandbox.docker.network", json!(["default", "agents"]), &[(json!("host"), "type `bridge`")]);
     row("sandbox.docker.memory", json!(["256m", "4g"]), &[size()]);
@@ -148,6 +153,18 @@ pub(super) fn rows() -> Vec<Row> {
     );
     row("egress.sets.npm", json!([["registry.npmjs.org:443"]]), &[(json!("x"), "type a list")]);
     row("egress.name_servers", json!([["10.0.0.53:53"]]), &[(json!(["10.0.0.53"]), "")]);
+    row(
+        "git.credentials",
+        json!([
+            [],
+            [{"host": "git.example", "token_env": "ACME_TOKEN"}],
+            [{"host": "git.example:8443", "path": "team/app", "token_env": "GITHUB_TOKEN"}],
+        ]),
+        &[
+            (json!("ACME_TOKEN"), "type a list"),
+            (json!([["git.example", "team", "ACME_TOKEN"]]), "this is a list; type an object"),
+        ],
+    );
     let database = || (json!("mysql://a/b"), "is not the address of a PostgreSQL database; type an address");
     row(
         "store.url",
@@ -172,10 +189,21 @@ pub(super) fn rows() -> Vec<Row> {
         &[(json!("storage"), "type an address such as")],
     );
     row("artifacts.region", json!(["eu-central-1"]), &[(json!("EU"), "is not a region; type one such as")]);
-    for key in
-        ["retention.runs_days", "retention.events_days", "retention.artifacts_days", "retention.audit_days"]
-    {
-        row(key, json!([0, 30, "90"]), &[(json!(-1), "between 0 and 36525")]);
+    for key in [
+        "retention.runs_days",
+        "retention.events_days",
+        "retention.artifacts_days",
+        "retention.checkouts_days",
+        "retention.audit_days",
+    ] {
+        row(
+            key,
+            json!([0, 30, "90", "forever"]),
+            &[(json!(-1), "between 0 and 36525"), (json!("always"), "or `forever`")],
+        );
+    }
+    for key in ["retention.artifacts_size", "retention.checkouts_size"] {
+        row(key, json!(["20g", 1_048_576, "unlimited"]), &[size(), (json!("all"), "or `unlimited`")]);
     }
     row("prices.as_of", json!(["2026-10-01"]), &[text()]);
     row("prices.models.my-model.input", json!([1.0, 0]), &[price()]);

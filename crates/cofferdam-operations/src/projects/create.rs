@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use cofferdam_core::{
-    Action, Actor, InputError, InputErrorKind, InputSyntax, LocalUrls, PathUse, Project, ProjectId, Subject,
-    Surroundings, find_source,
+    Action, Actor, InputError, InputErrorKind, InputSyntax, LocalUrls, PathUse, Project, ProjectId,
+    ProjectInput, Subject, Surroundings, find_source,
 };
 use serde_json::json;
 
@@ -17,19 +17,6 @@ use crate::random::random_bits;
 
 /// The most runs of a project that may be under way.
 const MOST_AT_ONCE: u32 = 100_000;
-
-/// What is said about a new project.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectInput {
-    /// Its name.
-    pub name: String,
-    /// The repository: an address, `owner/name`, or a path.
-    pub repo: String,
-    /// Branch, tag or commit to start from.
-    pub reference: Option<String>,
-    /// How many of its runs may be under way; any number without it.
-    pub max_concurrency: Option<u32>,
-}
 
 impl Operations {
     /// Registers a repository that the actor may run on. Whoever may run anything may then run on it.

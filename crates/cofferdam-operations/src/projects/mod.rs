@@ -3,5 +3,3 @@
 mod create;
 mod read;
 mod remove;
-
-pub use create::ProjectInput;

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use cofferdam_core::{Action, Actor, IdError, InputError, ProjectId, RunState, Subject, ValueError};
+use cofferdam_core::{
+    Action, Actor, IdError, InputError, ProjectId, RunListInput, RunState, Subject, ValueError,
+};
 use cofferdam_store::{RunCursor, RunFilter, RunRecord};
 
 use crate::Operations;
@@ -12,25 +14,6 @@ use crate::error::Error;
 const USUAL: u32 = 50;
 /// The most runs of one page.
 const MOST: u32 = 500;
-
-/// Which runs are wanted. Everything may be left out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RunListInput {
-    /// At most so many.
-    pub limit: Option<u32>,
-    /// States, with commas between them.
-    pub state: Option<String>,
-    /// The id of a project.
-    pub project_id: Option<String>,
-    /// A named agent.
-    pub agent: Option<String>,
-    /// A lane.
-    pub lane: Option<String>,
-    /// A kind of work.
-    pub role: Option<String>,
-    /// `next_cursor` of the page before.
-    pub cursor: Option<String>,
-}
 
 /// A page of runs, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,6 +11,6 @@ mod send_message;
 
 pub use cancel::Cancelled;
 pub use create::{Accepted, Judged, NewRun, Way};
-pub use list::{RunListInput, RunPage};
+pub use list::RunPage;
 pub use read::EventPage;
 pub use send_message::{MOST_MESSAGE_CHARACTERS, SentMessage};

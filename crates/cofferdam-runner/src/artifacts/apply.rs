@@ -1,10 +1,14 @@
 //! Puts a patch into the user's repository, without ever letting git see that it is one.
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::pristine_git;
+use crate::programs::{Git, ProgramError};
+use crate::raw_path::escape;
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,9 @@ pub enum ApplyError {
         /// What git says.
         message: String,
     },
+    /// There is no git that should be started.
+    #[error("no git can be used")]
+    Git(#[from] ProgramError),
     /// Git could not be started, or the patch not be read.
     #[error("failed to {action}")]
     Io {
@@ -60,19 +67,40 @@ const NO_ATTRIBUTES: &str = "* -text !eol !crlf !ident !filter !working-tree-enc
 /// # Errors
 /// [`ApplyError::Conflict`] if it does not apply as a whole; then nothing has changed.
 pub fn apply(patch: &Path, repository: &Path) -> Result<Applied, ApplyError> {
+    apply_outside(patch, repository, None)
+}
+
+/// The same, unless the patch writes into the state folder: where a home is a repository, that is in it. What is in there
+/// decides how runs are made, and an agent would need no trust to write it.
+///
+/// # Errors
+/// [`ApplyError::Conflict`] also names what is in the state folder.
+pub fn apply_outside(patch: &Path, repository: &Path, state: Option<&Path>) -> Result<Applied, ApplyError> {
     let on = |action: &'static str| move |source| ApplyError::Io { action, source };
     let patch = patch.canonicalize().map_err(on("find the patch"))?;
     let repository = repository.canonicalize().map_err(on("find the repository"))?;
     if patch.metadata().map_err(on("read the patch"))?.len() == 0 {
         return Ok(Applied::Nothing);
     }
+    let git = Git::of_this_process(Some(&repository))?;
     let scratch = Scratch::beside(&patch).map_err(on("make a folder beside the patch"))?;
     scratch.init().map_err(on("make a repository"))?;
     let run = |options: &[&str]| {
-        let mut command = pristine_git::command(Path::new("git"), &scratch.0);
+        let mut command = pristine_git::command(&git, &scratch.0);
         git_apply(&mut command, &repository, &patch, options);
         command.output().map_err(on("start git"))
     };
+    if let Some(state) = state.filter(|state| state.starts_with(&repository)) {
+        let listed = run(&["--numstat", "-z"])?;
+        let written = paths(&listed.stdout).filter(|path| repository.join(path).starts_with(state));
+        let problems: Vec<_> = written
+            .take(MAX_PROBLEMS)
+            .map(|path| format!("{}: it is in the state folder", escape(path)))
+            .collect();
+        if !problems.is_empty() {
+            return Err(ApplyError::Conflict { repository, problems });
+        }
+    }
     let checked = run(&["--check"])?;
     if !checked.status.success() {
         return Err(ApplyError::Conflict { repository, problems: problems(&checked.stderr) });
@@ -87,7 +115,13 @@ pub fn apply(patch: &Path, repository: &Path) -> Result<Applied, ApplyError> {
 fn git_apply(command: &mut Command, repository: &Path, patch: &Path, options: &[&str]) {
     command.env("GIT_WORK_TREE", repository).current_dir(repository);
     command.args(["apply", "--whitespace=nowarn"]).args(options).arg("--").arg(patch);
-    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+}
+
+/// The paths that a patch writes: each line has two numbers before it.
+fn paths(listed: &[u8]) -> impl Iterator<Item = &Path> {
+    let lines = listed.split(|&byte| byte == 0);
+    lines.filter_map(|line| Some(Path::new(OsStr::from_bytes(line.splitn(3, |&byte| byte == b'\t').nth(2)?))))
 }
 
 fn problems(stderr: &[u8]) -> Vec<String> {

@@ -18,6 +18,7 @@ use super::job::CollectJob;
 use super::layers::{Found, Layers};
 use crate::confined::kind_of;
 use crate::pristine_git;
+use crate::programs::Git;
 
 /// Larger rule files are cut; git reads no more than this either.
 const MAX_RULES_BYTES: u64 = 100 << 20;
@@ -103,7 +104,7 @@ fn check_ignore(
     rules: &Path,
     touched: &[Touched],
 ) -> io::Result<HashSet<PathBuf>> {
-    let mut command = pristine_git::command(&job.git.0, git_dir);
+    let mut command = pristine_git::command(&Git::in_tool(&job.git.0), git_dir);
     command.env("GIT_WORK_TREE", rules).current_dir(rules);
     command.args(["check-ignore", "--no-index", "--stdin", "-z"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -146,7 +147,7 @@ fn tracked(job: &CollectJob, git_dir: &Path) -> io::Result<HashSet<PathBuf>> {
             }
         }
     }
-    let mut command = pristine_git::command(&job.git.0, git_dir);
+    let mut command = pristine_git::command(&Git::in_tool(&job.git.0), git_dir);
     command.env("GIT_INDEX_FILE", git_dir.join("base-index"));
     let listed = pristine_git::output(command.args(["ls-files", "--cached", "-z"]), "git ls-files")?;
     Ok(split_paths(&listed).collect())

@@ -18,9 +18,10 @@ use super::job::{CollectJob, Collected, Written};
 use super::redact_patch::redact_patch;
 use super::transcript;
 use crate::node::Node;
+use crate::programs::Git;
 use crate::raw_path::RawPath;
 use crate::redaction::redact_data;
-use crate::workspace::Handover;
+use crate::workspace::{Handover, RepositoryOwner};
 
 /// The name of the patch among a run's artifacts.
 pub const DIFF: &str = "diff";
@@ -154,7 +155,7 @@ impl Attended<'_> {
         } else {
             let scratch = node.home.workspaces().join(sandbox.id().to_string()).join("scratch");
             let scratch = make_scratch(&scratch)?;
-            let git = find_git((node.env)("PATH").as_deref());
+            let git = Git::for_tools(&node.caller.search(&claimed.request.source));
             let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
             run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
             take_answer(&scratch, &diff, redactor)?
@@ -231,6 +232,7 @@ async fn run_collector(
     job: &CollectJob,
 ) -> Result<(), KeepError> {
     let mut shown = Shown { backend, folders: Vec::new() };
+    let kept = KeptFiles::of(job)?;
     let job = CollectJob {
         lower: job.lower.iter().map(|path| shown.show("lower", path, base_access(&job.written))).collect(),
         written: match &job.written {
@@ -242,8 +244,8 @@ async fn run_collector(
                 manifest: manifest.as_ref().map(|path| shown.show("manifest", path, ToolAccess::ReadOwn)),
             },
         },
-        index: shown.show_file("index", job.index.as_ref()),
-        exclude: shown.show_file("exclude", job.exclude.as_ref()),
+        index: kept.index.map(|path| shown.show("index", &path, ToolAccess::ReadCaller)),
+        exclude: kept.exclude.map(|path| shown.show("exclude", &path, ToolAccess::ReadCaller)),
         scratch: shown.show("scratch", &job.scratch, ToolAccess::Write),
         handed_over_ns: job.handed_over_ns,
         git: job.git.clone(),
@@ -286,11 +288,32 @@ impl Shown<'_> {
     }
 }
 
-impl Shown<'_> {
-    /// Shows a file of the caller's, if it is there: a new repository has no index yet.
-    fn show_file(&mut self, name: &str, path: Option<&RawPath>) -> Option<RawPath> {
-        let path = path.filter(|path| path.0.is_file())?;
-        Some(self.show(name, path, ToolAccess::ReadCaller))
+/// What the base has of git's own files, as copies of ours. The collector is shown no file of the repository's git folder
+/// itself, whose owner could put a link to anything in its place.
+struct KeptFiles {
+    index: Option<RawPath>,
+    exclude: Option<RawPath>,
+}
+
+impl KeptFiles {
+    fn of(job: &CollectJob) -> io::Result<Self> {
+        let Some(root) = job.lower.last() else { return Ok(Self { index: None, exclude: None }) };
+        let owner = RepositoryOwner::of(&root.0)?;
+        let keep = |file: &Option<RawPath>, name: &str| -> io::Result<Option<RawPath>> {
+            let path = RawPath(job.scratch.0.with_file_name(name));
+            match file {
+                // That of a copy was kept when it was made, beside it.
+                Some(file) if file.0.parent() == path.0.parent() => Ok(Some(file.clone())),
+                Some(file) => {
+                    // A new repository has no index yet.
+                    let Some(mut original) = owner.open(&file.0)? else { return Ok(None) };
+                    io::copy(&mut original, &mut File::create(&path.0)?)?;
+                    Ok(Some(path))
+                }
+                None => Ok(None),
+            }
+        };
+        Ok(Self { index: keep(&job.index, "kept-index")?, exclude: keep(&job.exclude, "kept-exclude")? })
     }
 }
 
@@ -309,17 +332,6 @@ pub(crate) fn make_scratch(path: &Path) -> io::Result<PathBuf> {
     cofferdam_sandbox::remove_tree(path)?;
     fs::DirBuilder::new().mode(0o700).recursive(true).create(path)?;
     Ok(path.to_owned())
-}
-
-/// The git of the system, which the collector's sandbox shows, whether it is there or not. One in the
-/// caller's home is not shown.
-#[must_use]
-pub fn find_git(path: Option<&str>) -> PathBuf {
-    let visible = |folder: &PathBuf| ["/usr", "/bin", "/opt"].iter().any(|root| folder.starts_with(root));
-    let folders = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
-    let defaults = ["/usr/bin", "/usr/local/bin"].map(PathBuf::from);
-    let found = folders.into_iter().filter(visible).chain(defaults).map(|folder| folder.join("git"));
-    found.into_iter().find(|git| git.is_file()).unwrap_or_else(|| PathBuf::from("/usr/bin/git"))
 }
 
 /// Opens a file that the collector wrote. The collector read hostile files; what it leaves is not trusted

@@ -19,11 +19,11 @@ mod reply;
 mod shared;
 mod transcript;
 
-pub use apply::{Applied, ApplyError, apply};
+pub use apply::{Applied, ApplyError, apply, apply_outside};
 pub use collect::{CollectError, collect, collector_main};
 pub use job::{Change, ChangedPath, CollectJob, Collected, Written};
 pub(crate) use keep::{Attended, KeptDiff, Shown, make_durable, make_scratch, read_answer};
-pub use keep::{DIFF, KeepError, SUMMARY, Summary, TRANSCRIPT, find_git, read_summary};
+pub use keep::{DIFF, KeepError, SUMMARY, Summary, TRANSCRIPT, read_summary};
 pub(crate) use reply::read_reply;
 pub use reply::{KeptReply, REPLY};
 pub(crate) use shared::share;

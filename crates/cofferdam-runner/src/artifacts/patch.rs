@@ -11,6 +11,7 @@ use super::changes::{Kind, Node, Place, Sides, Touched};
 use super::job::{Change, ChangedPath, CollectJob};
 use crate::confined::ConfinedFolder;
 use crate::pristine_git;
+use crate::programs::Git;
 use crate::raw_path::escape;
 
 /// What came of writing the patch.
@@ -94,7 +95,7 @@ fn folder_of<'a>(sides: &Sides<'a>, node: Node) -> &'a ConfinedFolder {
 const RENAME_LIMIT: &str = "-l1000";
 
 fn diff_tree(job: &CollectJob, git_dir: &Path, options: &[&str]) -> std::process::Command {
-    let mut command = pristine_git::command(&job.git.0, git_dir);
+    let mut command = pristine_git::command(&Git::in_tool(&job.git.0), git_dir);
     command.args(["diff-tree", "-r", "-M", RENAME_LIMIT, "--full-index"]).args(options);
     command.args(["refs/heads/before", "refs/heads/after", "--"]);
     command
@@ -106,7 +107,7 @@ fn import(
     git_dir: &Path,
     touched: &[&Touched],
 ) -> io::Result<Vec<PathBuf>> {
-    let mut command = pristine_git::command(&job.git.0, git_dir);
+    let mut command = pristine_git::command(&Git::in_tool(&job.git.0), git_dir);
     // Larger files are streamed by git too, instead of being held in memory.
     command.args(["-c", "core.bigFileThreshold=8m", "-c", "core.compression=1"]);
     command.args(["-c", "fastimport.unpackLimit=0", "fast-import", "--quiet", "--force", "--done"]);

@@ -1,5 +1,5 @@
 //! The check in a sandbox: a trivial prompt, in a fresh one, with the key or login that the broker adds. What the
-//! backend refuses and what the broker saw decides; what the agent says of itself only ever makes it worse.
+//! backend refuses and what the broker saw decides, and never what the agent says of itself.
 
 use std::time::Duration;
 
@@ -84,8 +84,15 @@ fn judge(seen: &Seen, timeout: Duration) -> Verdict {
     }
     match &seen.outcome {
         None => Verdict::timeout(started, timeout),
-        Some(Outcome::Succeeded) if has(EventType::ModelUsage) => {
+        Some(Outcome::Succeeded) if is_answered(&seen.events) => {
             verdict(AuthWord::Ok, "a model answered through the broker".to_owned())
+        }
+        // A model may begin with a tool, for which a trivial prompt has no turn left. Its server has taken the key all the same.
+        Some(Outcome::Failed { class: FailureClass::Agent, message, .. }) if is_answered(&seen.events) => {
+            verdict(
+                AuthWord::Ok,
+                format!("a model answered through the broker; the agent ended with: {message}"),
+            )
         }
         Some(Outcome::Succeeded) => {
             verdict(AuthWord::Unknown, "the agent ended well, and no model was seen to answer it".to_owned())
@@ -100,6 +107,8 @@ fn judge(seen: &Seen, timeout: Duration) -> Verdict {
                 | FailureClass::DiskLimit
                 | FailureClass::OutputLimit
                 | FailureClass::Workspace
+                | FailureClass::Repository
+                | FailureClass::RepositoryHost
                 | FailureClass::Sandbox
                 | FailureClass::Refused
                 | FailureClass::Seal
@@ -119,6 +128,17 @@ fn judge(seen: &Seen, timeout: Duration) -> Verdict {
         Some(Outcome::Cancelled) => verdict(AuthWord::Unknown, "it was cancelled".to_owned()),
         Some(Outcome::TimedOut { .. }) => Verdict::timeout(started, timeout),
     }
+}
+
+/// Whether the broker saw a model's server take the key: it answered with a success and told what that used. What is only
+/// estimated was never told.
+fn is_answered(events: &[Event]) -> bool {
+    events.iter().any(|event| {
+        let status = event.data.get("status").and_then(serde_json::Value::as_u64);
+        event.event_type == EventType::ModelUsage
+            && status.is_some_and(|status| (200..300).contains(&status))
+            && event.data.get("estimated") == Some(&false.into())
+    })
 }
 
 /// What the broker recorded of a key that the model's server refused, unless a later call was answered. A CLI may go on
@@ -149,7 +169,7 @@ mod tests {
     #[test]
     fn nothing_but_an_answer_of_a_model_is_a_login() {
         let started = (EventType::AgentStarted, json!({}));
-        let answered = (EventType::ModelUsage, json!({}));
+        let answered = (EventType::ModelUsage, json!({ "status": 200, "estimated": false }));
         let refused = (EventType::ModelError, json!({ "kind": "auth", "message": "401" }));
         let ok = Some(Outcome::Succeeded);
         assert_eq!(seen(ok.clone(), &[started.clone(), answered.clone()]).word, AuthWord::Ok);
@@ -158,9 +178,24 @@ mod tests {
         assert_eq!(seen(ok, &[started.clone(), refused.clone(), answered.clone()]).word, AuthWord::Ok);
         assert_eq!(seen(None, &[started.clone(), answered]).word, AuthWord::Timeout);
         assert_eq!(seen(None, &[started, refused]).word, AuthWord::AuthRequired);
-        for class in FailureClass::ALL {
+        let lost = (EventType::ModelUsage, json!({ "status": null, "estimated": true }));
+        assert_eq!(seen(Some(Outcome::Succeeded), &[lost]).word, AuthWord::Unknown, "nobody told so");
+        for &class in FailureClass::ALL {
             let verdict = seen(Some(Outcome::failed(class, "x")), &[]);
             assert_ne!(verdict.word, AuthWord::Ok, "{class:?}");
         }
+    }
+
+    #[test]
+    fn a_model_that_began_with_a_tool_has_taken_the_key() {
+        let answered = (EventType::ModelUsage, json!({ "status": 200, "estimated": false }));
+        let refused = (EventType::ModelError, json!({ "kind": "auth", "message": "401" }));
+        let turns = Outcome::failed(FailureClass::Agent, "it took as many turns as it may");
+        let verdict = seen(Some(turns.clone()), std::slice::from_ref(&answered));
+        assert_eq!(verdict.word, AuthWord::Ok, "{}", verdict.message);
+        assert_eq!(seen(Some(turns.clone()), &[]).word, AuthWord::Unknown);
+        assert_eq!(seen(Some(turns), &[answered.clone(), refused]).word, AuthWord::AuthRequired);
+        let killed = Outcome::failed(FailureClass::OutOfMemory, "x");
+        assert_eq!(seen(Some(killed), &[answered]).word, AuthWord::Unknown, "it could not work");
     }
 }

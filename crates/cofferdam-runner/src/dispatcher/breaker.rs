@@ -63,6 +63,8 @@ impl Verdict {
         match class {
             FailureClass::Sandbox | FailureClass::Seal => Self::Failed(message.clone()),
             FailureClass::Workspace
+            | FailureClass::Repository
+            | FailureClass::RepositoryHost
             | FailureClass::Refused
             | FailureClass::Lost
             | FailureClass::Engine

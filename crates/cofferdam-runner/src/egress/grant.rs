@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_broker::{GitGrant, Grant, ModelGrant};
 use cofferdam_core::{
-    AllowRule, AttemptRef, Gateway, LocalUrls, Network, Policy, RepoUrl, RunRequest, SandboxId, Source,
-    gateway,
+    AllowRule, AttemptRef, Gateway, Network, Policy, RunRequest, SandboxId, Source, gateway,
 };
 
 use crate::home::Home;
@@ -46,12 +45,12 @@ pub(crate) fn granted(
     let folder = folder(home, attempt);
     fs::DirBuilder::new().recursive(true).mode(0o755).create(&folder)?;
     let closed = policy.network.is_closed();
-    let git = closed.then(|| repository(&request.source)).flatten();
+    let git = closed.then(|| repository(&request.source, policy.egress.push.clone())).flatten();
     let model = policy.egress.model.then(|| ModelGrant {
         agent: request.agent.cli(),
         placeholder: placeholder.clone(),
         placeholder_required: !closed,
-        vendor_tools: policy.egress.vendor_tools,
+        vendor_tools: policy.egress.vendor_tools.clone(),
         budget: policy.budget,
     });
     let grant = Grant {
@@ -60,7 +59,7 @@ pub(crate) fn granted(
         proxy: closed.then(|| policy.egress.allow.clone()),
         forwards: policy.egress.forwards.clone(),
         model,
-        git: git.clone().map(|url| GitGrant { url, push: policy.egress.push.clone() }),
+        git: git.clone(),
     };
     let gateway = Gateway {
         folder: folder.display().to_string(),
@@ -70,7 +69,7 @@ pub(crate) fn granted(
         proxy: closed,
         vendor: choice.as_ref().map(|choice| choice.vendor),
         login: choice.map(|choice| choice.login).unwrap_or_default(),
-        repository: git.map(|url| url.to_string()),
+        repository: git.map(|git| git.url.to_string()),
     };
     Ok(Some(Granted { grant, folder, gateway }))
 }
@@ -78,7 +77,8 @@ pub(crate) fn granted(
 /// What the step that publishes an attempt's changes is granted: the run's repository and its one branch, and nothing
 /// else. `None` if nothing is to be published.
 pub(crate) fn publishing(home: &Home, attempt: &AttemptRef, request: &RunRequest) -> Option<Publishing> {
-    let (publish, url) = (request.publish.as_ref()?, repository(&request.source)?);
+    let publish = request.publish.as_ref()?;
+    let git = repository(&request.source, Some(publish.branch.as_str().to_owned()))?;
     let grant = Grant {
         attempt: attempt.clone(),
         folder: publishing_folder(home, attempt),
@@ -86,7 +86,7 @@ pub(crate) fn publishing(home: &Home, attempt: &AttemptRef, request: &RunRequest
         proxy: None,
         forwards: Vec::new(),
         model: None,
-        git: Some(GitGrant { url, push: Some(publish.branch.as_str().to_owned()) }),
+        git: Some(git),
     };
     Some(Publishing { grant, listed: request.policy.egress.allow.clone() })
 }
@@ -143,13 +143,11 @@ fn placeholder(path: &Path) -> io::Result<String> {
 }
 
 /// The run's own repository, if it can be served with a token: where it came from.
-fn repository(source: &Source) -> Option<RepoUrl> {
-    let url = match source {
-        Source::Empty => None,
-        Source::Git { url, .. } => Some(url.clone()),
-        Source::Local { path } => {
-            workspace::origin(path).and_then(|url| RepoUrl::parse(&url, LocalUrls::Refuse).ok())
-        }
+fn repository(source: &Source, push: Option<String>) -> Option<GitGrant> {
+    let (url, origin_of) = match source {
+        Source::Empty => return None,
+        Source::Git { url, .. } => (url.clone(), None),
+        Source::Local { path } => (workspace::origin(path)?, Some(path.clone())),
     };
-    url.filter(|url| url.as_str().starts_with("https://"))
+    url.as_str().starts_with("https://").then_some(GitGrant { url, origin_of, push })
 }

@@ -7,6 +7,7 @@ mod ledger;
 mod process;
 mod service;
 
+pub(crate) use access::AccessError;
 pub use access::BrokerAccess;
 pub(crate) use grant::{Granted, Publishing, granted, publishing};
 

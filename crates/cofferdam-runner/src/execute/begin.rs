@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use cofferdam_broker::GitCredential;
 use cofferdam_core::{
-    EventType, FailureClass, NewEvent, Outcome, RunRequest, SandboxId, Source, WorkspaceKind, inside,
+    EventType, FailureClass, FetchRule, NewEvent, Outcome, RunRequest, SandboxId, Source, WorkspaceKind,
+    inside,
 };
+use cofferdam_net::AddressCheck;
 use cofferdam_sandbox::{Backend, CreateError, Layers, OpenError, Sandbox, SandboxSpec, Shown, Workspace};
 use cofferdam_store::{Claimed, failpoint};
 use serde_json::json;
@@ -18,7 +20,7 @@ use crate::attached::{Cancel, Stage};
 use crate::conversation::Memory;
 use crate::egress::Granted;
 use crate::node::{Node, now_ms};
-use crate::workspace::{self, Handover, Layering, Prepared};
+use crate::workspace::{self, CheckedFetch, Handover, Layering, Prepared};
 
 /// A sandbox whose worker runs, or has run.
 pub(super) struct Begun {
@@ -45,7 +47,7 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     let policy = attempt.claimed.request.policy.clone();
     // An engine takes its time to say what it can do; the workspace is prepared meanwhile.
     let (prepared, valid) = tokio::join!(prepare(attempt, layering), backend.validate(&policy));
-    valid?;
+    valid.map_err(|refusal| Stop::refused(refusal, &attempt.claimed.attempt))?;
     let prepared = prepared?;
     failpoint("runner.prepared");
     attempt.stage(Stage::Sealing);
@@ -234,6 +236,7 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
     let id = attempt.sandbox_id();
     let request = attempt.claimed.request.clone();
     let credential = credential(attempt.node, &request.source);
+    let checked = checked_fetch(attempt.node, request.policy.egress.fetch);
     let asked = attempt.cancel.clone();
     let mut preparing = tokio::task::spawn_blocking(move || {
         let mut tell = |text: String| {
@@ -243,7 +246,7 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
         let mut progress = workspace::Progress::new(&mut tell, &is_cancelled);
         let (source, policy) = (&request.source, &request.policy);
         let branch = request.publish.as_ref().map(|publish| &publish.branch);
-        let remote = workspace::Remote { credential: credential.as_ref(), branch };
+        let remote = workspace::Remote { credential: credential.as_ref(), branch, checked: checked.as_ref() };
         workspace::prepare(&home, &id, source, policy, layering, remote, &mut progress)
     });
     let prepared = loop {
@@ -264,9 +267,19 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
 /// What opens the run's repository: the same as inside, where the broker adds it.
 fn credential(node: &Node, source: &Source) -> Option<GitCredential> {
     match source {
-        Source::Git { url, .. } => url.https_host().and_then(|host| (node.git)(&host)),
+        Source::Git { url, .. } => (node.git)(url),
         Source::Local { .. } | Source::Empty => None,
     }
+}
+
+/// How the repository is fetched of somebody who is not the user of this machine.
+fn checked_fetch(node: &Node, rule: FetchRule) -> Option<CheckedFetch> {
+    let check = match rule {
+        FetchRule::AsUser => return None,
+        FetchRule::Public => AddressCheck::Listed(Vec::new().into()),
+        FetchRule::Listed => AddressCheck::Trusted,
+    };
+    Some(CheckedFetch { dialer: node.dialer.clone(), check, runtime: tokio::runtime::Handle::current() })
 }
 
 fn shown(program: Option<&Program>, way_out: Option<&Granted>) -> Vec<Shown> {

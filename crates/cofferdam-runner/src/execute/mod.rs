@@ -1,6 +1,7 @@
 //! One attempt, top to bottom. This is the straight line; everything else serves it.
 
 mod begin;
+mod heard;
 mod hold;
 mod keeper;
 mod let_go;
@@ -119,10 +120,11 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
     }
     let backend = attempt.backend()?;
     let begun = begin(attempt, &backend).await?;
-    let ended = supervise::supervise(attempt, &*backend, &begun).await?;
+    let mut ended = supervise::supervise(attempt, &*backend, &begun).await?;
     let policy = &attempt.claimed.request.policy;
     let timeout_ms = policy.timeout_ms;
     attempt.node.broker.close(&attempt.node.store, &attempt.claimed.attempt).await;
+    attempt.tell(ended.heard.rest());
     if let Some(outcome) = ended.refused {
         return Ok(outcome);
     }

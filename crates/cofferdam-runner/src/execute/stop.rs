@@ -1,7 +1,7 @@
 //! Why the straight line ends early.
 
-use cofferdam_core::{FailureClass, Outcome, with_causes};
-use cofferdam_sandbox::{CreateError, OpenError, Refusal};
+use cofferdam_core::{AttemptRef, FailureClass, Outcome, with_causes};
+use cofferdam_sandbox::{CreateError, OpenError, Refusal, RefusalKind};
 
 use crate::workspace;
 
@@ -17,6 +17,19 @@ pub(crate) enum Stop {
 impl Stop {
     pub(crate) fn outcome(outcome: Outcome) -> Self {
         Self::Outcome(Box::new(outcome))
+    }
+
+    /// What a refusal of the backend means for an attempt. An engine that is not there for the first one is a mistake of the
+    /// settings; one that an earlier attempt has had, and that is gone now, is being restarted.
+    pub(crate) fn refused(refusal: Refusal, attempt: &AttemptRef) -> Self {
+        match refusal.kind {
+            RefusalKind::DaemonUnavailable if attempt.number > 1 => Self::outcome(Outcome::failed_with_hint(
+                FailureClass::Engine,
+                refusal.problem,
+                refusal.remedy,
+            )),
+            _ => refusal.into(),
+        }
     }
 }
 
@@ -45,10 +58,10 @@ impl From<workspace::Error> for Stop {
         if matches!(error, workspace::Error::Cancelled) {
             return Self::outcome(Outcome::Cancelled);
         }
-        let message = with_causes(&error);
+        let (class, message) = (error.class(), with_causes(&error));
         Self::outcome(match error.hint() {
-            Some(hint) => Outcome::failed_with_hint(FailureClass::Workspace, message, hint),
-            None => Outcome::failed(FailureClass::Workspace, message),
+            Some(hint) => Outcome::failed_with_hint(class, message, hint),
+            None => Outcome::failed(class, message),
         })
     }
 }
@@ -78,5 +91,29 @@ impl From<CreateError> for Stop {
 impl From<OpenError> for Stop {
     fn from(error: OpenError) -> Self {
         Self::outcome(Outcome::failed(FailureClass::Sandbox, with_causes(&error)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::RunId;
+
+    use super::*;
+
+    #[test]
+    fn an_engine_that_is_gone_is_a_failure_that_may_pass_if_an_earlier_attempt_had_it() {
+        let class = |kind, number| {
+            let attempt = AttemptRef { run: RunId::new(1, 1), number };
+            match Stop::refused(Refusal::new("x", "y").about(kind), &attempt) {
+                Stop::Outcome(outcome) => match *outcome {
+                    Outcome::Failed { class, .. } => class,
+                    other => panic!("{other:?}"),
+                },
+                Stop::Store(error) => panic!("{error}"),
+            }
+        };
+        assert_eq!(class(RefusalKind::DaemonUnavailable, 1), FailureClass::Refused);
+        assert_eq!(class(RefusalKind::DaemonUnavailable, 2), FailureClass::Engine);
+        assert_eq!(class(RefusalKind::Policy, 2), FailureClass::Refused);
     }
 }

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentEnd, AttemptRef, Breach, Event, EventType, FailureClass, Gateway, InsideSeal, Job, Network,
-    NewEvent, Outcome, Policy, Seal, ToWorker, WorkerExited, inside,
+    AgentEnd, Breach, EventType, FailureClass, Gateway, InsideSeal, Job, Network, NewEvent, Outcome, Policy,
+    Seal, ToWorker, WorkerExited, inside,
 };
 use cofferdam_sandbox::{Backend, Process, Sandbox, Shown};
 use cofferdam_store::failpoint;
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 use super::begin::Begun;
+use super::heard::Heard;
 use super::lines::{Line, read};
 use super::mail::Mail;
 use super::way_out::private_folders;
@@ -42,6 +42,8 @@ pub(super) struct Ended {
     pub(super) cancelled: bool,
     /// The session that the agent's CLI opened.
     pub(super) session: Option<OpenedSession>,
+    /// What the broker goes on to write until it has closed the attempt.
+    pub(super) heard: Heard,
 }
 
 impl Ended {
@@ -83,6 +85,7 @@ struct Supervised<'a> {
     kill_at: Option<Instant>,
     mail: Mail,
     session: Option<OpenedSession>,
+    heard: Heard,
 }
 
 /// Sends the job, compares the seal, lets the agent in, and records every line until the worker is gone.
@@ -107,12 +110,13 @@ pub(super) async fn supervise(
         kill_at: None,
         mail: Mail::default(),
         session: None,
+        heard: Heard::new(&attempt.claimed.attempt, attempt.node.broker.listen()),
     };
     supervised.send(&ToWorker::Job(Box::new(job))).await;
     failpoint("runner.job_sent");
     supervised.follow(attempt).await?;
     begun.sandbox.fall_silent().await?;
-    let Supervised { refused, worker, measured, session, .. } = supervised;
+    let Supervised { refused, worker, measured, session, heard, .. } = supervised;
     let refused = match worker.as_ref().map(|exited| &exited.end) {
         // What was not measured is not sealed.
         Some(AgentEnd::NotStarted { reason }) if !measured => {
@@ -121,7 +125,7 @@ pub(super) async fn supervise(
         _ => refused,
     };
     let cancelled = *attempt.cancel.borrow() != Cancel::No;
-    Ok(Ended { refused, worker, cancelled, session })
+    Ok(Ended { refused, worker, cancelled, session, heard })
 }
 
 fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
@@ -195,7 +199,6 @@ impl Supervised<'_> {
     async fn follow(&mut self, attempt: &mut Attempt<'_>) -> Result<(), Stop> {
         let mut cancel = attempt.cancel.clone();
         let mut seen = Cancel::No;
-        let mut told = attempt.node.broker.listen();
         let mut wakes = attempt.node.wakes.clone();
         loop {
             let (end_at, kill_at) = (self.end_at, self.kill_at);
@@ -217,11 +220,7 @@ impl Supervised<'_> {
                     self.kill_at = None;
                     self.sandbox.kill().await?;
                 }
-                (of, event) = heard(&mut told) => {
-                    if of == attempt.claimed.attempt {
-                        attempt.tell(vec![event]);
-                    }
-                }
+                event = self.heard.next() => attempt.tell(vec![event]),
                 () = woken(&mut wakes) => self.look(attempt).await?,
             }
         }
@@ -310,20 +309,6 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
-    }
-}
-
-/// What a broker in this process writes. Whoever is too slow misses some, and finds it in the store.
-async fn heard(told: &mut Option<broadcast::Receiver<(AttemptRef, Event)>>) -> (AttemptRef, Event) {
-    loop {
-        match told {
-            Some(receiver) => match receiver.recv().await {
-                Ok(heard) => return heard,
-                Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => *told = None,
-            },
-            None => std::future::pending().await,
-        }
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{AgentSetup, FailureClass, Outcome, RunRequest, SandboxId, Source, inside, with_causes};
+use cofferdam_broker::OpenError;
+use cofferdam_core::{AgentSetup, FailureClass, Outcome, RunRequest, SandboxId, inside, with_causes};
 use cofferdam_sandbox::{Backend, Shown};
 use cofferdam_store::Claimed;
 
 use super::Stop;
-use crate::egress::{Granted, granted};
+use crate::egress::{AccessError, Granted, granted};
 use crate::home::Home;
 use crate::installation::{self, Cli, Installation};
 use crate::node::{ModelChoice, NoModel, Node};
@@ -23,22 +24,11 @@ pub(super) enum Program {
 
 /// Finds the CLI of a coding agent, on the caller's PATH or in the image; `None` for a plain command.
 pub(super) fn find_program(node: &Node, request: &RunRequest) -> Result<Option<Program>, Stop> {
-    let cli = match &request.agent {
-        AgentSetup::Command { .. } => return Ok(None),
-        AgentSetup::ClaudeCode(_) => Cli::ClaudeCode,
-        AgentSetup::Codex(_) => Cli::Codex,
-        AgentSetup::OpenCode(_) => Cli::OpenCode,
-    };
+    let Some(cli) = request.agent.cli() else { return Ok(None) };
     if request.policy.mode.is_container() {
         return Ok(Some(Program::OfImage(cli)));
     }
-    let exclude = match &request.source {
-        Source::Local { path } => Some(path.as_path()),
-        Source::Empty | Source::Git { .. } => None,
-    };
-    let caller = &node.caller;
-    let search = installation::Search { path: &caller.path, home: caller.home.as_deref(), exclude };
-    let installation = installation::find(cli, &search).map_err(|error| {
+    let installation = installation::find(cli, &node.caller.search(&request.source)).map_err(|error| {
         let hint = "`cofferdam sandbox doctor` lists the agents that it finds";
         Stop::outcome(Outcome::failed_with_hint(FailureClass::AgentMissing, with_causes(&error), hint))
     })?;
@@ -117,10 +107,14 @@ pub(super) fn private_folders(home: &Home, id: &SandboxId) -> std::io::Result<Ve
 pub(super) async fn open_way_out(node: &Node, claimed: &Claimed) -> Result<Option<Granted>, Stop> {
     let choice = choose_model(node, &claimed.request.agent)?;
     let Some(granted) = find_way_out(node, claimed, choice)? else { return Ok(None) };
-    node.broker
-        .open(&node.store, &granted)
-        .await
-        .map_err(|error| Stop::outcome(Outcome::failed(FailureClass::Sandbox, with_causes(&error))))?;
+    node.broker.open(&node.store, &granted).await.map_err(|error| {
+        // The address is the caller's, and says nothing about this node.
+        let class = match error {
+            AccessError::Open(OpenError::Git { .. }) => FailureClass::Repository,
+            _ => FailureClass::Sandbox,
+        };
+        Stop::outcome(Outcome::failed(class, with_causes(&error)))
+    })?;
     Ok(Some(granted))
 }
 

@@ -1,15 +1,14 @@
 //! From what is on PATH to what is really started: links are followed name by name, launch scripts read.
 
-use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::elf::Elf;
 use super::error::InstallationError;
 use super::layout::{self, Layout};
 use super::{Cli, Search, script, search, trust};
+use crate::ownership;
 
 /// What stands at the end.
 pub(super) enum Launched {
@@ -21,8 +20,6 @@ pub(super) enum Launched {
 
 /// A launch script that leads to a launch script that … is no longer one that somebody installed.
 const MAX_SCRIPTS: usize = 5;
-/// As many links as the kernel follows.
-const MAX_LINKS: usize = 40;
 /// Launch scripts have a kilobyte or two. Of a longer file, the head says what it is.
 const MAX_SCRIPT_BYTES: u64 = 64 << 10;
 
@@ -86,47 +83,14 @@ fn in_package(cli: Cli, real: PathBuf, package: PathBuf, text: &str) -> Result<L
 }
 
 /// The real path of a file, as `realpath` has it. Whoever could change a link or a folder on the way could
-/// choose what is started, so each is checked as it is passed.
+/// choose what is started, so each that was passed is checked.
 fn real_path(cli: Cli, path: &Path, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
-    let unreadable = |at: &Path, source| InstallationError::Unreadable { cli, path: at.to_owned(), source };
-    let mut rest = names(path);
-    let mut real = PathBuf::from("/");
-    let mut links = 0;
-    while let Some(name) = rest.pop_front() {
-        if name == ".." {
-            real.pop();
-            continue;
-        }
-        let here = real.join(&name);
-        search::refuse_in_repository(cli, &here, search)?;
-        trust::check_chain(cli, &here)?;
-        let found = here.symlink_metadata().map_err(|source| unreadable(&here, source))?;
-        if !found.is_symlink() {
-            real = here;
-            continue;
-        }
-        links += 1;
-        if links > MAX_LINKS {
-            return Err(unreadable(path, io::Error::from(rustix::io::Errno::LOOP)));
-        }
-        let target = here.read_link().map_err(|source| unreadable(&here, source))?;
-        if target.is_absolute() {
-            real = PathBuf::from("/");
-        }
-        let mut before = names(&target);
-        before.append(&mut rest);
-        rest = before;
+    let way = ownership::walk(path).map_err(|doubt| trust::about(cli, doubt))?;
+    for passed in &way.passed {
+        search::refuse_in_repository(cli, passed, search)?;
+        ownership::check(passed).map_err(|doubt| trust::about(cli, doubt))?;
     }
-    Ok(real)
-}
-
-fn names(path: &Path) -> VecDeque<OsString> {
-    let name = |component: Component<'_>| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-    };
-    path.components().filter_map(name).collect()
+    Ok(way.real)
 }
 
 /// Refuses programs that stand for many others and decide by the name they are called by.

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::Cli;
-use super::cli::TRIPLE;
+use super::cli::{TRIPLE, platform_packages};
 use super::elf::Elf;
 use super::error::InstallationError;
 
@@ -93,7 +93,7 @@ fn programs_of(cli: Cli, package: &Path) -> Vec<PathBuf> {
         Cli::OpenCode => vec!["bin/opencode".to_owned()],
     };
     let mut programs = Vec::new();
-    for name in cli.platform_packages() {
+    for name in platform_packages(cli) {
         for folder in package.ancestors().map(|folder| folder.join("node_modules").join(&name)) {
             programs.extend(below.iter().map(|below| folder.join(below)));
         }

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 pub use cli::Cli;
 pub use error::{InstallationError, VersionError};
+pub(crate) use search::{first_on_path, is_in_repository};
 pub use version::version;
 
 /// Where to look for a CLI.
@@ -60,7 +61,7 @@ pub struct Installation {
 /// # Errors
 /// If there is none, or if it cannot or should not be used; the message says what to type.
 pub fn find(cli: Cli, search: &Search<'_>) -> Result<Installation, InstallationError> {
-    let Some(command) = search::first_on_path(cli.command(), search) else {
+    let Some(command) = first_on_path(cli.command(), search) else {
         return Err(InstallationError::NotFound { cli, elsewhere: search::elsewhere(cli, search.home) });
     };
     let installation = resolve(cli, command, search)?;
@@ -81,7 +82,7 @@ pub fn find(cli: Cli, search: &Search<'_>) -> Result<Installation, InstallationE
 /// # Errors
 /// If there is none, or if somebody else could have put it there.
 pub fn on_path(cli: Cli, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
-    let Some(command) = search::first_on_path(cli.command(), search) else {
+    let Some(command) = first_on_path(cli.command(), search) else {
         return Err(InstallationError::NotFound { cli, elsewhere: search::elsewhere(cli, search.home) });
     };
     let real = command.canonicalize().map_err(|source| InstallationError::Unreadable {
@@ -118,8 +119,8 @@ fn resolve(cli: Cli, command: PathBuf, search: &Search<'_>) -> Result<Installati
 
 /// The interpreter's real program. It is followed as the CLI is: a shim of a version manager is refused.
 fn interpreter_of(cli: Cli, name: &'static str, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
-    let found = search::first_on_path(name, search)
-        .ok_or(InstallationError::NoInterpreter { cli, interpreter: name })?;
+    let found =
+        first_on_path(name, search).ok_or(InstallationError::NoInterpreter { cli, interpreter: name })?;
     follow::follow_interpreter(cli, name, &found, search)
 }
 

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::cli::usual_places;
 use super::error::InstallationError;
 use super::{Cli, Search};
 
@@ -10,7 +11,7 @@ use super::{Cli, Search};
 ///
 /// An empty or relative entry means the current folder, which is the repository or a part of it; an entry
 /// that leads into the repository is no better. A shell would run what lies there, and this does not.
-pub(super) fn first_on_path(name: &str, search: &Search<'_>) -> Option<PathBuf> {
+pub(crate) fn first_on_path(name: &str, search: &Search<'_>) -> Option<PathBuf> {
     let folders = search.path.iter().filter(|folder| folder.is_absolute());
     folders
         .filter(|folder| folder.canonicalize().is_ok_and(|real| !is_in_repository(&real, search)))
@@ -21,7 +22,7 @@ pub(super) fn first_on_path(name: &str, search: &Search<'_>) -> Option<PathBuf> 
 /// Where a CLI is that is not on PATH, to tell the caller.
 pub(super) fn elsewhere(cli: Cli, home: Option<&Path>) -> Option<PathBuf> {
     let home = home?;
-    cli.usual_places().iter().map(|place| home.join(place)).find(|path| is_program(path))
+    usual_places(cli).iter().map(|place| home.join(place)).find(|path| is_program(path))
 }
 
 /// Refuses a real path in the repository: a link on PATH may lead there as well as an entry.
@@ -36,7 +37,8 @@ pub(super) fn refuse_in_repository(
     Ok(())
 }
 
-fn is_in_repository(real: &Path, search: &Search<'_>) -> bool {
+/// Whether a real path is in the repository, which may not supply a program.
+pub(crate) fn is_in_repository(real: &Path, search: &Search<'_>) -> bool {
     let Some(repository) = search.exclude else { return false };
     // A repository that is not there has no files either; its name is compared as it is.
     let repository = repository.canonicalize().unwrap_or_else(|_| repository.to_owned());

@@ -15,9 +15,10 @@ use cofferdam_sandbox::{Backend, CreateError, Tool, ToolAccess, ToolOutput};
 use cofferdam_store::{Claimed, Left, failpoint};
 use serde_json::{Value, json};
 
-use crate::artifacts::{KeptDiff, Shown, find_git, make_durable, make_scratch, read_answer};
+use crate::artifacts::{KeptDiff, Shown, make_durable, make_scratch, read_answer};
 use crate::egress::{Publishing, publishing};
 use crate::node::{Node, now_ms};
+use crate::programs::Git;
 use crate::workspace::{CheckedOut, Handover};
 pub use job::{PublishAnswer, PublishJob};
 pub use publisher::publisher_main;
@@ -170,7 +171,7 @@ impl Published<'_> {
         let id = cofferdam_core::SandboxId::of(attempt);
         let scratch =
             make_scratch(&self.node.home.workspaces().join(id.to_string()).join("publish-scratch"))?;
-        let git = find_git((self.node.env)("PATH").as_deref());
+        let git = Git::for_tools(&self.node.caller.search(&request.source));
         let mut shown = Shown { backend: self.backend, folders: Vec::new() };
         let job = PublishJob {
             git: git.as_path().into(),

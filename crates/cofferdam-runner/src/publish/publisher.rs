@@ -15,6 +15,7 @@ use cofferdam_core::gateway;
 
 use super::job::{PublishAnswer, PublishJob};
 use crate::pristine_git;
+use crate::programs::Git;
 
 /// Whose commits these are. It is nobody's address: nobody is to be taken for their author.
 const NAME: &str = "Cofferdam";
@@ -90,7 +91,7 @@ fn make_repository(job: &PublishJob, git_dir: &Path) -> io::Result<()> {
 fn commit(job: &PublishJob, git_dir: &Path) -> Result<String, PublishFault> {
     let on = |action: &'static str| move |source| PublishFault::Io { action, source };
     let git = || {
-        let mut command = pristine_git::command(&job.git.0, git_dir);
+        let mut command = pristine_git::command(&Git::in_tool(&job.git.0), git_dir);
         command.env("GIT_INDEX_FILE", job.scratch.0.join("index"));
         command
     };
@@ -130,7 +131,7 @@ fn commit(job: &PublishJob, git_dir: &Path) -> Result<String, PublishFault> {
 /// Pushes the commit, and only forwards: a branch that went on is left as it is.
 fn push(job: &PublishJob, git_dir: &Path, commit: &str, port: u16) -> Result<(), PublishFault> {
     let url = format!("http://127.0.0.1:{port}{}/{}", gateway::GIT, job.repository);
-    let mut command = pristine_git::command(&job.git.0, git_dir);
+    let mut command = pristine_git::command(&Git::in_tool(&job.git.0), git_dir);
     for setting in [
         "protocol.allow=never",
         "protocol.http.allow=always",

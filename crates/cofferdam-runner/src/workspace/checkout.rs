@@ -9,6 +9,7 @@ use cofferdam_core::RepoUrl;
 use cofferdam_sandbox::remove_tree;
 use sha2::{Digest, Sha256};
 
+use super::kept::note_use;
 use super::mirror::Mirror;
 use super::refs::{Resolved, resolve};
 use super::{CheckedOut, Error, Progress, Remote};
@@ -17,15 +18,17 @@ use crate::pristine_git;
 use crate::raw_path::RawPath;
 
 /// The checkout of a branch, tag or commit; without one of the remote's branch, if it is there, or of the default branch.
-/// It is made once and then only read. The mirror's lock is held meanwhile, so two attempts never make the same one.
+/// It is made once and then only read. The mirror's lock is held meanwhile, so two attempts never make the same one, and it
+/// is noted in the workspace's own folder, so that nobody removes it.
 pub(super) fn checkout(
     home: &Home,
+    own: &Path,
     url: &RepoUrl,
     reference: Option<&str>,
     remote: Remote<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<(PathBuf, CheckedOut), Error> {
-    let mirror = Mirror::fetch(home, url, reference, remote.credential, progress)?;
+    let mirror = Mirror::fetch(home, url, reference, remote, progress)?;
     let preferred = remote.branch.filter(|_| reference.is_none()).and_then(|branch| {
         let commit = mirror.commit(&branch.reference())?;
         Some(Resolved { commit, branch: Some(branch.as_str().to_owned()) })
@@ -40,6 +43,7 @@ pub(super) fn checkout(
     fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, error))?;
     let path = folder.join(name_of(&resolved));
     if path.exists() {
+        note_use(own, &mirror, &path)?;
         return Ok((path, from));
     }
     progress.tell(format!("checking out {}", &resolved.commit[..12.min(resolved.commit.len())]));
@@ -48,7 +52,7 @@ pub(super) fn checkout(
         .and_then(|()| make(&mirror, url, &resolved, &partial))
         .and_then(|()| fs::rename(&partial, &path));
     match made {
-        Ok(()) => Ok((path, from)),
+        Ok(()) => note_use(own, &mirror, &path).map(|()| (path, from)),
         Err(error) => {
             let full = error.to_string().contains("No space left on device");
             let _ = remove_tree(&partial);
@@ -88,7 +92,7 @@ fn make(mirror: &Mirror, url: &RepoUrl, resolved: &Resolved, root: &Path) -> io:
     fs::write(git_dir.join("HEAD"), head)?;
     fs::write(git_dir.join("config"), config(url, resolved))?;
     // Our own configuration, and no filter is defined in it: an attribute can name one and nothing runs.
-    let mut command = pristine_git::command(Path::new("git"), &git_dir);
+    let mut command = pristine_git::command(&mirror.git, &git_dir);
     command.env("GIT_WORK_TREE", root).current_dir(root).args(["reset", "--hard", "--quiet", "HEAD"]);
     pristine_git::output(&mut command, "git reset").map(drop)
 }

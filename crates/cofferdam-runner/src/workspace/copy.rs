@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Stat, Timespec, Timestamps};
 
 use super::veil::Veil;
-use super::{Error, Manifest, Progress};
+use super::{Error, Manifest, Progress, RepositoryOwner};
 use crate::confined::{ConfinedFolder, kind_of};
 use crate::raw_path::escape;
 
@@ -21,6 +21,7 @@ pub(super) struct Copier<'a, 'b> {
     pub(super) manifest: Manifest,
     /// What could not be copied.
     pub(super) warnings: Vec<String>,
+    owner: RepositoryOwner,
     progress: &'a mut Progress<'b>,
     clones: bool,
     copied: u64,
@@ -30,14 +31,14 @@ pub(super) struct Copier<'a, 'b> {
 const PROGRESS_EVERY: u64 = 2000;
 
 impl<'a, 'b> Copier<'a, 'b> {
-    pub(super) fn new(base: Option<PathBuf>, progress: &'a mut Progress<'b>) -> Self {
+    pub(super) fn new(base: Option<PathBuf>, owner: RepositoryOwner, progress: &'a mut Progress<'b>) -> Self {
         let manifest = Manifest::default();
-        Self { base, manifest, warnings: Vec::new(), progress, clones: true, copied: 0 }
+        Self { base, manifest, warnings: Vec::new(), owner, progress, clones: true, copied: 0 }
     }
 
     /// Copies a folder as the veil shows it. Names in `skip` are left out at the top.
     pub(super) fn copy(&mut self, from: &Path, to: &Path, veil: &Veil, skip: &[&str]) -> Result<(), Error> {
-        let source = ConfinedFolder::open(from).map_err(|error| Error::reading(from, error))?;
+        let source = ConfinedFolder::open_exactly(from).map_err(|error| Error::reading(from, error))?;
         let mut folders = vec![PathBuf::new()];
         let mut modes = Vec::new();
         while let Some(folder) = folders.pop() {
@@ -54,6 +55,10 @@ impl<'a, 'b> Copier<'a, 'b> {
                 match (veil.entry(&path), kind_of(&stat)) {
                     (Some(None), _) => {}
                     (Some(Some(content)), _) => self.put(&path, to, content, &stat)?,
+                    (None, _) if !self.owner.may_read(&stat) => self.warnings.push(format!(
+                        "`{}` cannot be read by the repository's owner and was not copied",
+                        escape(&path)
+                    )),
                     (None, FileType::Directory) => {
                         modes.push((to.join(&path), stat.st_mode));
                         folders.push(path);

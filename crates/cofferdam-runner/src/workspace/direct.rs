@@ -15,7 +15,7 @@ use super::mask::Matcher;
 use super::survey::{Owners, survey_tree};
 use super::veil::Veil;
 use super::view::{Placing, View};
-use super::{Error, Prepared, make_folder, target};
+use super::{Error, Prepared, RepositoryOwner, make_folder, target};
 use crate::raw_path::escape;
 
 /// Each cover is a mount.
@@ -79,15 +79,16 @@ pub fn check_direct(path: &Path, state: &Path, home: Option<&Path>) -> Result<()
 
 /// Prepares a folder of the caller's. `own` is a new folder for what is shown instead of hidden files.
 pub(super) fn prepare_direct(own: &Path, root: &Path, policy: &Policy) -> Result<Prepared, Error> {
+    let owner = RepositoryOwner::of(root).map_err(|error| Error::reading(root, error))?;
     let survey = survey_tree(root, &Matcher::new(&policy.mask)?, Owners::Any)?;
-    let mut git = GitFolders::find(root);
+    let mut git = GitFolders::find(root, owner);
     let mut warnings = Vec::new();
     if let Some(outside) = git.outside(root) {
         // Shown through a layer, what the agent commits would be gone; shown itself, it would be more than its folder.
         warnings.push(format!("git does not work inside: its folder {} is not in this one", escape(outside)));
         git = GitFolders::default();
     }
-    let view = View::of(root, &git, &survey, Placing::Overlay)?;
+    let view = View::of(root, &git, &survey, Placing::Overlay, owner)?;
     let covers = Covers::make(own)?.over(root, &view.tree)?;
     let base =
         Base { layers: Vec::new(), manifest: None, index: None, exclude: None, handed_over_ns: now_ns() };

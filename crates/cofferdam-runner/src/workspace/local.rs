@@ -1,6 +1,7 @@
 //! A work tree on this machine: as the lower layer of an overlay, or copied where that cannot be.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::{Mode, Policy};
@@ -14,8 +15,9 @@ use super::mask::Matcher;
 use super::survey::{Owners, survey_owners, survey_tree};
 use super::veil::Veil;
 use super::view::{Placing, View};
-use super::{Base, Error, Layering, Prepared, Progress};
+use super::{Base, Error, Layering, Prepared, Progress, RepositoryOwner};
 use crate::Home;
+use crate::confined::ConfinedFolder;
 use crate::raw_path::{RawPath, escape};
 
 /// Prepares a work tree. `own` is a new folder for what is made for it.
@@ -27,9 +29,10 @@ pub(super) fn prepare_local(
     layering: Layering,
     progress: &mut Progress<'_>,
 ) -> Result<Prepared, Error> {
+    let owner = RepositoryOwner::of(root).map_err(|error| Error::reading(root, error))?;
     let owners = Owners::of_this_process();
     let mut survey = survey_tree(root, &Matcher::new(&policy.mask)?, owners)?;
-    let git = GitFolders::find(root);
+    let git = GitFolders::find(root, owner);
     let foreign = match git.outside(root) {
         Some(outside) if survey.foreign.is_none() => {
             survey_owners(outside, owners)?.map(|_| outside.to_owned())
@@ -42,8 +45,8 @@ pub(super) fn prepare_local(
     let refused = layering == Layering::Copy || policy.mode == Mode::Host;
     let must_copy = refused || foreign.is_some() || home_below.is_some();
     let placing = if must_copy { Placing::Copy } else { Placing::Overlay };
-    let view = View::of(root, &git, &survey, placing)?;
-    let tree = Tree { own, root, git: &git, view: &view };
+    let view = View::of(root, &git, &survey, placing, owner)?;
+    let tree = Tree { own, root, git: &git, view: &view, owner };
     if let Some(path) = &foreign {
         progress.tell(format!("copying, because `{}` belongs to somebody else", escape(path)));
     }
@@ -67,6 +70,7 @@ struct Tree<'a> {
     root: &'a Path,
     git: &'a GitFolders,
     view: &'a View,
+    owner: RepositoryOwner,
 }
 
 impl Tree<'_> {
@@ -93,7 +97,7 @@ impl Tree<'_> {
     fn copy(&self, progress: &mut Progress<'_>) -> Result<Prepared, Error> {
         let (tree, base, manifest) =
             (self.own.join("tree"), self.own.join("base"), self.own.join("manifest.json"));
-        let mut copier = Copier::new(Some(base.clone()), progress);
+        let mut copier = Copier::new(Some(base.clone()), self.owner, progress);
         // A `.git` that leads out of the tree would lead the agent's git to the original.
         let has_git_folder = self.root.join(".git").symlink_metadata().is_ok_and(|m| m.is_dir());
         copier.copy(self.root, &tree, &self.view.tree, if has_git_folder { &[] } else { &[".git"] })?;
@@ -103,16 +107,12 @@ impl Tree<'_> {
         warnings.extend(self.copy_outside(&tree.join(".git"), progress)?);
         // The agent may rewrite its index and rules; the base's are kept apart.
         let kept = |from: Option<&PathBuf>, name: &str, to: &str| -> Result<Option<RawPath>, Error> {
+            let Some(from) = from.map(|git| git.join(name)) else { return Ok(None) };
             let to = self.own.join(to);
-            // A fifo in its place would keep us waiting for ever.
-            let from = from.map(|git| git.join(name)).filter(|file| file.is_file());
-            match from.map(|file| fs::copy(file, &to)) {
-                Some(Ok(_)) => Ok(Some(RawPath(to))),
-                Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(Error::writing(&to, error))
-                }
-                _ => Ok(None),
-            }
+            let opened = self.owner.open(&from).map_err(|error| Error::reading(&from, error))?;
+            let Some(mut file) = opened else { return Ok(None) };
+            let copied = fs::File::create_new(&to).and_then(|mut copy| io::copy(&mut file, &mut copy));
+            copied.map(|_| Some(RawPath(to.clone()))).map_err(|error| Error::writing(&to, error))
         };
         let base = Base {
             layers: vec![RawPath(base)],
@@ -129,12 +129,13 @@ impl Tree<'_> {
         let (Some(common), Some(own)) = (self.git.outside(self.root), &self.git.own) else {
             return Ok(Vec::new());
         };
-        let mut copier = Copier::new(None, progress);
+        let mut copier = Copier::new(None, self.owner, progress);
         copier.copy(common, to, &self.view.outside, &["worktrees"])?;
         if own != common {
             copier.copy(own, to, &Veil::default(), &["commondir", "gitdir"])?;
         }
-        for config in inner_files(to).0 {
+        let copied = ConfinedFolder::open(to).map_err(|error| Error::writing(to, error))?;
+        for config in inner_files(&copied, Path::new("")).0 {
             let config = to.join(config);
             let write = |error| Error::writing(&config, error);
             let content = fs::read(&config).map_err(write)?;

@@ -2,19 +2,23 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use cofferdam_broker::GitCredential;
 use cofferdam_core::{HostPort, RepoUrl};
+use cofferdam_net::AddressCheck;
 use cofferdam_sandbox::remove_tree;
 use rustix::fs::FlockOperation;
 use sha2::{Digest, Sha256};
 
-use super::{Error, Progress};
+use super::tunnel::{CheckedFetch, Tunnel};
+use super::{Error, FetchFault, Progress, Remote};
 use crate::Home;
+use crate::programs::Git;
 
 /// A mirror that this process holds the lock of.
 #[derive(Debug)]
@@ -22,8 +26,13 @@ pub(super) struct Mirror {
     path: PathBuf,
     /// The name of an address in the file system.
     pub(super) key: String,
-    _lock: File,
+    /// What it is read and fetched with.
+    pub(super) git: Git,
+    lock: File,
 }
+
+/// The end of the name of a mirror's lock.
+pub(super) const LOCK: &str = "lock";
 
 /// Long enough for a large repository over a slow line; short enough that a dead one ends the attempt.
 const DEADLINE: Duration = Duration::from_secs(900);
@@ -34,6 +43,8 @@ const USER: &str = "COFFERDAM_FETCH_USER";
 const TOKEN: &str = "COFFERDAM_FETCH_TOKEN";
 /// How much of git's own words is kept for the error.
 const MAX_SAID_BYTES: usize = 4 << 10;
+/// What is read of what git prints: the names of two refs.
+const MAX_PRINTED_BYTES: u64 = 1 << 20;
 
 impl Mirror {
     pub(super) fn path(&self) -> &Path {
@@ -46,20 +57,39 @@ impl Mirror {
         home: &Home,
         url: &RepoUrl,
         wanted: Option<&str>,
-        credential: Option<&GitCredential>,
+        remote: Remote<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<Self, Error> {
-        let key: String = Sha256::digest(url.as_str()).iter().map(|byte| format!("{byte:02x}")).collect();
+        // What the user's own credentials have opened is not there for others.
+        let whose = if remote.checked.is_some() { "for others " } else { "" };
+        let key = Sha256::digest(format!("{whose}{url}")).iter().map(|byte| format!("{byte:02x}")).collect();
         let path = home.mirrors().join(format!("{key}.git"));
-        let lock = lock(&home.mirrors().join(format!("{key}.lock")), url, progress)?;
-        let mirror = Self { path, key, _lock: lock };
-        let git = || fetching_git(url, credential);
-        if !mirror.path.exists() {
-            mirror.clone_new(url, git(), progress)?;
-        } else if !wanted.is_some_and(|wanted| mirror.has(wanted)) {
-            mirror.update(url, wanted, &git, progress)?;
+        let lock = lock(&home.mirrors().join(format!("{key}.{LOCK}")), url, progress)?;
+        let mirror = Self { path, key, git: Git::of_this_process(None)?, lock };
+        if mirror.path.exists() && wanted.is_some_and(|wanted| mirror.has(wanted)) {
+            return Ok(mirror);
         }
-        Ok(mirror)
+        let tunnel = remote.checked.map(|checked| checked_way(url, checked)).transpose()?.flatten();
+        let fetching = || match (remote.checked, &tunnel) {
+            (None, _) => fetching_git(&mirror.git, url, remote.credential),
+            (Some(_), tunnel) => foreign_git(&mirror.git, url, remote.credential, tunnel.as_ref()),
+        };
+        let fetched = match mirror.path.exists() {
+            false => mirror.clone_new(url, fetching(), progress),
+            true => mirror.update(url, wanted, &fetching, progress),
+        };
+        match (fetched, tunnel.and_then(|tunnel| tunnel.trouble())) {
+            // What the tunnel saw is the cause of what git says.
+            (Err(Error::Fetch { url, .. }), Some((fault, message))) => {
+                Err(Error::Fetch { url, fault, message })
+            }
+            (fetched, _) => fetched.map(|()| mirror),
+        }
+    }
+
+    /// Notes when it was last used, which is the time of its lock.
+    pub(super) fn note_use(&self, at: SystemTime) -> Result<(), Error> {
+        self.lock.set_modified(at).map_err(|error| Error::writing(&self.path, error))
     }
 
     /// Cloned under another name, so that a half-fetched mirror is never taken for a whole one.
@@ -105,7 +135,7 @@ impl Mirror {
 
     fn has(&self, commit: &str) -> bool {
         let is_full = matches!(commit.len(), 40 | 64) && commit.bytes().all(|b| b.is_ascii_hexdigit());
-        let mut command = crate::pristine_git::command(Path::new("git"), &self.path);
+        let mut command = crate::pristine_git::command(&self.git, &self.path);
         command.args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).stderr(Stdio::null());
         is_full && command.status().is_ok_and(|status| status.success())
     }
@@ -113,18 +143,14 @@ impl Mirror {
 
 /// Waits for whoever is fetching the same address.
 fn lock(path: &Path, url: &RepoUrl, progress: &mut Progress<'_>) -> Result<File, Error> {
-    let open = File::options().create(true).truncate(false).write(true).open(path);
-    let file = open.map_err(|error| Error::writing(path, error))?;
     let started = Instant::now();
     let mut told = false;
     loop {
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(file),
-            Err(rustix::io::Errno::WOULDBLOCK) if started.elapsed() < DEADLINE => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(Error::FetchDeadline { url: url.to_string(), within: DEADLINE });
-            }
-            Err(error) => return Err(Error::writing(path, error.into())),
+        if let Some(file) = try_lock(path)? {
+            return Ok(file);
+        }
+        if started.elapsed() >= DEADLINE {
+            return Err(Error::FetchDeadline { url: url.to_string(), within: DEADLINE });
         }
         if !told {
             progress.tell("waiting for another fetch of the same repository".to_owned());
@@ -135,11 +161,27 @@ fn lock(path: &Path, url: &RepoUrl, progress: &mut Progress<'_>) -> Result<File,
     }
 }
 
+/// The lock, unless somebody holds it. Whoever removes a mirror removes its lock as well, and whoever had it open by then
+/// holds a lock without a name, which keeps nobody out: it does not count.
+pub(super) fn try_lock(path: &Path) -> Result<Option<File>, Error> {
+    let failed = |error: io::Error| Error::writing(path, error);
+    let file = File::options().create(true).truncate(false).write(true).open(path).map_err(failed)?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(failed(error.into())),
+    }
+    let held = file.metadata().map_err(failed)?;
+    let is_named =
+        fs::metadata(path).is_ok_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino()));
+    Ok(is_named.then_some(file))
+}
+
 /// Git with the caller's configuration, because that is where their credentials and ssh settings are, but
 /// without hooks, prompts, submodules and any protocol beyond the address's own: a server can redirect,
 /// and the caller's `insteadOf` rewrite, to `ext::` and so to any program.
-fn fetching_git(url: &RepoUrl, credential: Option<&GitCredential>) -> Command {
-    let mut command = Command::new("git");
+fn fetching_git(git: &Git, url: &RepoUrl, credential: Option<&GitCredential>) -> Command {
+    let mut command = git.command();
     let is_local = url.as_str().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
     for setting in [
         "protocol.allow=never",
@@ -174,6 +216,63 @@ fn fetching_git(url: &RepoUrl, credential: Option<&GitCredential>) -> Command {
     command
 }
 
+/// The way of a fetch for somebody else: over https through a tunnel to its one host. Other addresses need the operator's
+/// word, which is what every address counts as that may be anywhere.
+fn checked_way(url: &RepoUrl, checked: &CheckedFetch) -> Result<Option<Tunnel>, Error> {
+    let refused = |message: &str| Error::Fetch {
+        url: url.to_string(),
+        fault: FetchFault::Address,
+        message: message.to_owned(),
+    };
+    match (url.https_host(), &checked.check) {
+        (Some(host), _) => Tunnel::open(checked, host).map(Some).map_err(|source| Error::Io {
+            action: "make a tunnel to",
+            path: url.as_str().into(),
+            source,
+        }),
+        // A folder of this machine needs no way, and was judged by `service.allowed_roots`.
+        (None, _) if url.folder().is_some() => Ok(None),
+        (None, AddressCheck::Trusted) => Ok(None),
+        (None, AddressCheck::Listed(_)) => {
+            Err(refused("only https addresses are fetched that `service.allowed_repos` does not list"))
+        }
+    }
+}
+
+/// Git for somebody else: without the user's configuration, where a helper could hand out the user's own credentials and a
+/// rewritten address lead elsewhere, and without a way but the tunnel.
+fn foreign_git(
+    git: &Git,
+    url: &RepoUrl,
+    credential: Option<&GitCredential>,
+    tunnel: Option<&Tunnel>,
+) -> Command {
+    let mut command = fetching_git(git, url, credential);
+    command
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_ATTR_NOSYSTEM", "1");
+    for name in ["GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_ASKPASS", "SSH_ASKPASS"] {
+        command.env_remove(name);
+    }
+    if let Some(tunnel) = tunnel {
+        for name in
+            ["http_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"]
+        {
+            command.env_remove(name);
+        }
+        // Where a `.netrc` is looked for, and what is a home without one.
+        command.env("HOME", "/dev/null").env_remove("XDG_CONFIG_HOME");
+        command.env("https_proxy", tunnel.proxy()).env("GIT_HTTP_PROXY_AUTHMETHOD", "basic");
+        for setting in
+            ["protocol.ssh.allow=never", "protocol.git.allow=never", "http.followRedirects=initial"]
+        {
+            command.args(["-c", setting]);
+        }
+    }
+    command
+}
+
 /// Makes git answer this host, if it asks, with the credential that the broker would use. It is in the
 /// environment of git alone, and not in its arguments, which everybody on the machine can read. The caller's
 /// own helpers are left out: git would hand them the credential to keep, and some keep it on the disk.
@@ -194,14 +293,15 @@ fn run(
     progress: &mut Progress<'_>,
 ) -> Result<String, Error> {
     let spawned = command.current_dir("/").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = spawned.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::GitMissing,
-        _ => Error::Io { action: "start", path: "git".into(), source: error },
-    })?;
+    let mut child =
+        spawned.map_err(|error| Error::Io { action: "start", path: "git".into(), source: error })?;
     let mut stdout = child.stdout.take().expect("stdout was piped a few lines above");
     let printed = std::thread::spawn(move || {
         let mut text = Vec::new();
-        stdout.read_to_end(&mut text).map(|_| text).unwrap_or_default()
+        let read = (&mut stdout).take(MAX_PRINTED_BYTES).read_to_end(&mut text);
+        // The rest is taken and dropped, or git would wait for its reader.
+        let _ = io::copy(&mut stdout, &mut io::sink());
+        read.map(|_| text).unwrap_or_default()
     });
     let said = follow(&mut child, url, progress)?;
     let status = child.wait().map_err(|error| Error::writing(target, error))?;
@@ -214,7 +314,7 @@ fn run(
     let last: Vec<_> =
         said.lines().filter(|line| line.starts_with("fatal: ") || line.starts_with("error: ")).collect();
     let message = if last.is_empty() { said.trim().to_owned() } else { last.join("; ") };
-    Err(Error::Fetch { url: url.to_string(), message })
+    Err(Error::Fetch { url: url.to_string(), fault: FetchFault::of(&said), message })
 }
 
 /// Passes git's progress on until it ends or its time is up; returns the end of what it said.
@@ -228,7 +328,10 @@ fn follow(child: &mut Child, url: &RepoUrl, progress: &mut Progress<'_>) -> Resu
         while let Ok(count @ 1..) = stderr.read(&mut chunk) {
             for &byte in &chunk[..count] {
                 if !matches!(byte, b'\r' | b'\n') {
-                    line.push(byte);
+                    // What a host says without an end would fill the memory of this process.
+                    if line.len() < MAX_SAID_BYTES {
+                        line.push(byte);
+                    }
                 } else if !line.is_empty()
                     && lines.send(String::from_utf8_lossy(&std::mem::take(&mut line)).into_owned()).is_err()
                 {
@@ -274,7 +377,7 @@ mod tests {
     fn git_for(url: &str) -> Command {
         let url = RepoUrl::parse(url, LocalUrls::Allow).unwrap();
         let credential = GitCredential { user: "me".to_owned(), token: "a-secret-token".to_owned() };
-        fetching_git(&url, Some(&credential))
+        fetching_git(&Git::of_this_process(None).unwrap(), &url, Some(&credential))
     }
 
     #[test]
@@ -289,10 +392,39 @@ mod tests {
         assert!(git.get_envs().any(|(name, value)| name == TOKEN && value.is_some()));
     }
 
+    /// The attack: a git host sends a line without an end, which would fill the memory of whoever keeps it.
+    #[test]
+    fn little_is_kept_of_what_git_says_however_long_a_line_is() {
+        let mut command = Command::new("/bin/sh");
+        command.args([
+            "-c",
+            "head -c 20000000 /dev/zero | tr '\\0' x | tee /dev/stderr; echo fatal: over >&2; exit 1",
+        ]);
+        let url = RepoUrl::parse("https://host.example/a", LocalUrls::Allow).unwrap();
+        let mut longest = 0;
+        let mut tell = |line: String| longest = longest.max(line.len());
+        let said = run(command, &url, Path::new("/tmp"), &mut Progress::new(&mut tell, &|| false));
+        let Err(Error::Fetch { message, .. }) = said else { panic!("{said:?}") };
+        assert!(
+            message.len() <= 2 * MAX_SAID_BYTES && longest <= MAX_SAID_BYTES,
+            "{} {longest}",
+            message.len()
+        );
+    }
+
     #[test]
     fn a_token_is_not_for_addresses_that_are_not_https() {
         for url in ["ssh://git@host.example/a", "git@host.example:a", "git://host.example/a", "file:///a"] {
             assert!(git_for(url).get_envs().all(|(name, _)| name != TOKEN), "{url}");
         }
+    }
+
+    #[test]
+    fn git_for_somebody_else_has_nothing_of_the_users_configuration() {
+        let url = RepoUrl::parse("ssh://git@host.example/a", LocalUrls::Refuse).unwrap();
+        let git = foreign_git(&Git::of_this_process(None).unwrap(), &url, None, None);
+        let set = |name: &str| git.get_envs().find(|(set, _)| *set == name).map(|(_, value)| value.is_some());
+        assert_eq!((set("GIT_CONFIG_GLOBAL"), set("GIT_CONFIG_NOSYSTEM")), (Some(true), Some(true)));
+        assert_eq!((set("GIT_CONFIG_COUNT"), set("GIT_ASKPASS")), (Some(false), Some(false)));
     }
 }

@@ -16,16 +16,19 @@ mod find;
 mod git_config;
 mod git_folders;
 mod handover;
+mod kept;
 mod local;
 mod manifest;
 mod mask;
 mod mirror;
 mod origin;
+mod owner;
 mod progress;
 mod refs;
 mod remove;
 mod survey;
 mod target;
+mod tunnel;
 mod veil;
 mod view;
 
@@ -43,16 +46,19 @@ use crate::raw_path::RawPath;
 
 pub use base::Base;
 pub use direct::check_direct;
-pub use error::Error;
+pub use error::{Error, FetchFault};
 pub use find::find_repository;
 pub use handover::Handover;
+pub use kept::{Cleared, Keep, clear};
 pub(crate) use manifest::Manifest;
 pub(crate) use mask::Matcher;
-pub(crate) use origin::origin;
+pub use origin::origin;
+pub(crate) use owner::RepositoryOwner;
 pub use progress::Progress;
 pub use remove::remove;
 pub(crate) use survey::masked_paths;
 pub use target::check_target;
+pub use tunnel::CheckedFetch;
 
 /// A workspace that is ready for a sandbox.
 #[derive(Debug)]
@@ -125,6 +131,8 @@ pub struct Remote<'a> {
     pub credential: Option<&'a GitCredential>,
     /// The branch to work on if it is there, where the source names no other.
     pub branch: Option<&'a BranchName>,
+    /// How it is fetched for somebody who is not the user of this machine; `None` for that user.
+    pub checked: Option<&'a CheckedFetch>,
 }
 
 /// The commit that a workspace was made from.
@@ -158,7 +166,8 @@ pub fn prepare(
         Source::Local { path } => local::prepare_local(home, &own, path, policy, layering, progress)
             .map(|prepared| Prepared { target: target::of(policy, path), ..prepared }),
         Source::Git { url, reference } => {
-            checkout::checkout(home, url, reference.as_deref(), remote, progress).and_then(|(root, from)| {
+            let made = checkout::checkout(home, &own, url, reference.as_deref(), remote, progress);
+            made.and_then(|(root, from)| {
                 let prepared = local::prepare_local(home, &own, &root, policy, layering, progress)?;
                 // Nothing was ever built at the checkout's path, so nothing can refer to it.
                 Ok(Prepared { alias: None, checked_out: Some(from), ..prepared })

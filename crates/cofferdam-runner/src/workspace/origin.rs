@@ -2,19 +2,26 @@
 
 use std::path::Path;
 
+use cofferdam_core::{LocalUrls, RepoUrl};
+
+use super::RepositoryOwner;
 use super::git_folders::GitFolders;
 use crate::pristine_git;
+use crate::programs::Git;
 
 /// The address of the remote `origin`, without the user name and password that may be in it; `None` if there is
-/// none. Git reads the file alone: nothing that the repository names is run or included.
-pub(crate) fn origin(root: &Path) -> Option<String> {
-    let common = GitFolders::find(root).common?;
-    let mut git = pristine_git::command(Path::new("git"), &common);
-    git.args(["config", "--no-includes", "--file"]).arg(common.join("config"));
-    git.args(["--get", "remote.origin.url"]);
+/// none that could be fetched over the network. Git reads the file alone: nothing that the repository names is run or
+/// included, and a link to a file of somebody else's is not followed.
+#[must_use]
+pub fn origin(root: &Path) -> Option<RepoUrl> {
+    let owner = RepositoryOwner::of(root).ok()?;
+    let common = GitFolders::find(root, owner).common?;
+    let config = owner.open(&common.join("config")).ok()??;
+    let mut git = pristine_git::command(&Git::of_this_process(Some(root)).ok()?, &common);
+    git.args(["config", "--no-includes", "--file", "-", "--get", "remote.origin.url"]).stdin(config);
     let said = pristine_git::output(&mut git, "git config").ok()?;
     let address = String::from_utf8(said).ok()?.trim_end().to_owned();
-    (!address.is_empty()).then(|| without_credentials(&address))
+    RepoUrl::parse(&without_credentials(&address), LocalUrls::Refuse).ok()
 }
 
 fn without_credentials(address: &str) -> String {
@@ -37,7 +44,10 @@ mod tests {
         let config = "[remote \"origin\"]\n\turl = https://me:hunter2@host.example:8443/a/b.git\n\
                       [include]\n\tpath = other\n";
         std::fs::write(git.join("config"), config).unwrap();
-        assert_eq!(origin(root.path()).as_deref(), Some("https://host.example:8443/a/b.git"));
+        assert_eq!(
+            origin(root.path()).as_ref().map(RepoUrl::as_str),
+            Some("https://host.example:8443/a/b.git")
+        );
         std::fs::write(git.join("config"), "[core]\n\tbare = false\n").unwrap();
         assert_eq!(origin(root.path()), None);
     }

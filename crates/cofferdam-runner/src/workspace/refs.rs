@@ -1,7 +1,5 @@
 //! Turns the name that a person gave into a commit, or into the names they may have meant.
 
-use std::path::Path;
-
 use super::Error;
 use super::mirror::Mirror;
 use crate::pristine_git;
@@ -100,7 +98,7 @@ impl Mirror {
     }
 
     fn ask(&self, arguments: &[&str]) -> Option<String> {
-        let mut command = pristine_git::command(Path::new("git"), self.path());
+        let mut command = pristine_git::command(&self.git, self.path());
         let printed = pristine_git::output(command.args(arguments), "git").ok()?;
         String::from_utf8(printed).ok()
     }

@@ -76,7 +76,7 @@ pub(super) fn survey_owners(root: &Path, owners: Owners) -> Result<Option<PathBu
 }
 
 fn survey(root: &Path, matcher: Option<&Matcher>, owners: Owners) -> Result<Survey, Error> {
-    let folder = ConfinedFolder::open(root).map_err(|error| Error::reading(root, error))?;
+    let folder = ConfinedFolder::open_exactly(root).map_err(|error| Error::reading(root, error))?;
     let walk = Walk { root, folder, matcher, owners, queue: Mutex::default(), changed: Condvar::new() };
     walk.lock().folders.push(PathBuf::new());
     let mut all = std::thread::scope(|scope| {

@@ -1,15 +1,18 @@
 //! What the agent is to see of a work tree: everything, without the masked files and the credentials.
 
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::Error;
 use super::git_config::sanitise;
 use super::git_folders::{GitFolders, alternates, inner_files, read_alternates, read_gitfile, read_pointer};
 use super::survey::Survey;
 use super::veil::Veil;
+use super::{Error, RepositoryOwner};
+use crate::confined::ConfinedFolder;
 use crate::raw_path::escape;
+
+/// Longer configuration files are cut.
+const MAX_CONFIG_BYTES: u64 = 16 << 20;
 
 /// What the agent is to see.
 #[derive(Debug, Default)]
@@ -41,6 +44,7 @@ impl View {
         git: &GitFolders,
         survey: &Survey,
         placing: Placing,
+        owner: RepositoryOwner,
     ) -> Result<Self, Error> {
         let mut view = Self::default();
         for path in &survey.hidden {
@@ -49,16 +53,18 @@ impl View {
         }
         match git.outside(root) {
             Some(outside) => {
-                view.clean_git_folder(root, outside, None)?;
+                view.clean_git_folder(root, outside, None, owner)?;
                 if let Some(own) = &git.own {
                     view.tree.replace(PathBuf::from(".git"), gitfile(own));
                 }
             }
-            None if git.own.is_some() => view.clean_git_folder(root, root, Some(Path::new(".git")))?,
+            None if git.own.is_some() => {
+                view.clean_git_folder(root, root, Some(Path::new(".git")), owner)?;
+            }
             None => {}
         }
         for nested in &survey.nested_git {
-            view.clean_nested(root, git, nested, placing)?;
+            view.clean_nested(root, git, nested, placing, owner)?;
         }
         view.read_only.sort();
         view.read_only.dedup();
@@ -67,13 +73,21 @@ impl View {
 
     /// Cleans a git folder: `base` is what the veil lies over, `below` where the git folder is in it
     /// (the work tree's veil), or `None` for the veil over the outside folder.
-    fn clean_git_folder(&mut self, root: &Path, base: &Path, below: Option<&Path>) -> Result<(), Error> {
+    fn clean_git_folder(
+        &mut self,
+        root: &Path,
+        base: &Path,
+        below: Option<&Path>,
+        owner: RepositoryOwner,
+    ) -> Result<(), Error> {
         let prefix = below.unwrap_or(Path::new(""));
         let folder = base.join(prefix);
-        let (configs, objects) = inner_files(&folder);
+        let open = ConfinedFolder::open_exactly(base).map_err(|error| Error::reading(base, error))?;
+        let (configs, objects) = inner_files(&open, prefix);
         for config in configs {
             let path = folder.join(&config);
-            let content = fs::read(&path).map_err(|error| Error::reading(&path, error))?;
+            let content = open.read_small(&prefix.join(&config), MAX_CONFIG_BYTES);
+            let Some(content) = content.map_err(|error| Error::reading(&path, error))? else { continue };
             if let Some(clean) = sanitise(&content) {
                 let shown = below.map_or_else(|| path.clone(), |below| below.join(&config));
                 let name = escape(&shown);
@@ -82,20 +96,29 @@ impl View {
             }
         }
         for objects in objects {
-            let Some(owner) = objects.parent() else { continue };
-            self.read_only.extend(alternates(&folder.join(owner), root));
-            self.fix_alternates(&folder, prefix, &objects, below);
+            let Some(parent) = objects.parent() else { continue };
+            self.read_only.extend(alternates(&folder.join(parent), root, owner));
+            self.fix_alternates(&folder, prefix, &objects, below, owner);
         }
         Ok(())
     }
 
-    /// A relative path in `alternates` leads elsewhere from `/workspace`; shown absolute, it is right.
-    fn fix_alternates(&mut self, folder: &Path, prefix: &Path, objects: &Path, below: Option<&Path>) {
+    /// A relative path in `alternates` leads elsewhere from `/workspace`; shown absolute, it is right. One that is not
+    /// followed stays as it is written: where it leads, and whether anything is there, is not told.
+    fn fix_alternates(
+        &mut self,
+        folder: &Path,
+        prefix: &Path,
+        objects: &Path,
+        below: Option<&Path>,
+        owner: RepositoryOwner,
+    ) {
         let file = objects.join("info/alternates");
-        let Some(content) = read_pointer(&folder.join(&file)) else { return };
+        let Some(content) = read_pointer(&folder.join(&file), owner) else { return };
         let mut absolute = Vec::new();
-        for path in read_alternates(&folder.join(objects)) {
-            absolute.extend_from_slice(path.as_os_str().as_bytes());
+        for alternate in read_alternates(&folder.join(objects), owner) {
+            let accepted = alternate.accepted.as_deref().map(|path| path.as_os_str().as_bytes());
+            absolute.extend_from_slice(accepted.unwrap_or(&alternate.line));
             absolute.push(b'\n');
         }
         if absolute != content {
@@ -115,16 +138,17 @@ impl View {
         git: &GitFolders,
         nested: &Path,
         placing: Placing,
+        owner: RepositoryOwner,
     ) -> Result<(), Error> {
         let path = root.join(nested);
         let Ok(metadata) = path.symlink_metadata() else { return Ok(()) };
         if metadata.is_dir() {
-            return self.clean_git_folder(root, root, Some(nested));
+            return self.clean_git_folder(root, root, Some(nested), owner);
         }
         if !metadata.is_file() {
             return Ok(());
         }
-        let Some(named) = read_gitfile(&path) else { return Ok(()) };
+        let Some(named) = read_gitfile(&path, owner) else { return Ok(()) };
         let up: PathBuf = nested.parent().unwrap_or(Path::new("")).iter().map(|_| "..").collect();
         let in_own = git.own.as_ref().and_then(|own| named.strip_prefix(own).ok());
         let shown = if let Ok(below) = named.strip_prefix(root) {
@@ -136,7 +160,7 @@ impl View {
         } else {
             return Ok(());
         };
-        if fs::read(&path).is_ok_and(|content| content != shown) {
+        if read_pointer(&path, owner).is_some_and(|content| content != shown) {
             self.tree.replace(nested.to_owned(), shown);
         }
         Ok(())

@@ -14,6 +14,7 @@ use crate::container::{
     AGENTS_DEADLINE, Bound, MOUNT_DEADLINE, Memory, MountTrial, SocketTrial, agents_in, find_agents, mounts,
     scratch, socket, unknown_agents,
 };
+use crate::random::random;
 use crate::trial::trial;
 
 /// A command has no volumes of ours.
@@ -113,10 +114,8 @@ impl Asked<'_> {
         memories: Vec<Memory>,
         deadline: Duration,
     ) -> Result<Answer, String> {
-        let mut random = [0; 8];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-            .map_err(|error| error.to_string())?;
-        let name = format!("cofferdam-{purpose}-{:016x}", u64::from_ne_bytes(random));
+        let random = u64::from_ne_bytes(random().map_err(|error| error.to_string())?);
+        let name = format!("cofferdam-{purpose}-{random:016x}");
         let policy = Policy { network: Network::None, ..self.policy.clone() };
         let parts = Parts {
             policy: &policy,

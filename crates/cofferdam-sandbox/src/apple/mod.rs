@@ -18,7 +18,7 @@ mod validate;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
@@ -27,8 +27,7 @@ use cofferdam_core::{
 };
 
 use crate::backend::{
-    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
-    ToolFolder, ToolOutput,
+    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Tool, ToolOutput,
 };
 use crate::folder::{Folder, Record};
 use crate::native::list_shim_sandboxes;
@@ -155,7 +154,7 @@ impl Backend for AppleBackend {
         let processes = u64::from(policy.limits.pids) + WORKER_PIDS;
         WallPlan {
             processes: (!counted && !self.is_without("limits:cgroup")).then_some(processes),
-            ..native::container_walls(policy, companions, |wall| self.is_without(wall))
+            ..native::worker_walls(policy, companions, |wall| self.is_without(wall))
         }
     }
 
@@ -176,20 +175,8 @@ impl Backend for AppleBackend {
         false
     }
 
-    fn working_directory(&self, _layers: &Layers, target: &Path) -> String {
-        target.display().to_string()
-    }
-
-    fn shown_path(&self, shown: &Shown) -> PathBuf {
-        shown.target.clone()
-    }
-
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
         create::create(self, spec).await.map(|sandbox| Box::new(sandbox) as Box<dyn Sandbox>)
-    }
-
-    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
-        native::tool_path(folder)
     }
 
     async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use cofferdam_core::{InsideSeal, NamespaceFact, OutsideSeal, Policy};
+use cofferdam_core::{DiskLimit, InsideSeal, NamespaceFact, OutsideSeal, Policy};
 
 /// Compares what the probe found with this machine. On another kernel (a machine of the container's own) nothing is
 /// shared, and the numbers have nothing to do with ours.
@@ -26,6 +26,7 @@ pub(crate) fn outside(inside: &InsideSeal, policy: &Policy) -> OutsideSeal {
         cgroup: apart.cgroup.clone(),
         limits_note: (!same_kernel).then(|| "on a kernel of its own".to_owned()),
         workspace_bytes: Some(policy.limits.workspace_bytes),
+        disk: DiskLimit::Sampled,
     }
 }
 

@@ -17,13 +17,13 @@ mod log;
 mod plan;
 mod sandbox;
 mod socket_trial;
+mod state_id;
 mod throwaway;
 mod validate;
 mod watcher;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -37,7 +37,7 @@ use cofferdam_core::{
 
 use crate::backend::{
     Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, RefusalKind, Sandbox, SandboxSpec,
-    Shown, Tool, ToolFolder, ToolOutput,
+    Tool, ToolOutput,
 };
 use crate::container::{self, Identity};
 pub use crate::container::{try_mount_main, try_socket_main};
@@ -118,26 +118,8 @@ impl DockerBackend {
         self.options.state.join("sandboxes").join("docker")
     }
 
-    /// A number of the state folder's own. An engine may serve several people, each with a state folder, and none of
-    /// them may remove the containers of another.
     fn state_id(&self) -> io::Result<String> {
-        let path = self.options.state.join("id");
-        if let Ok(id) = fs::read_to_string(&path) {
-            return Ok(id);
-        }
-        let mut random = [0; 16];
-        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-        let id = format!("{:032x}", u128::from_ne_bytes(random));
-        let scratch = self.options.state.join(format!("id.{}", std::process::id()));
-        fs::File::create(&scratch)?.write_all(id.as_bytes())?;
-        // Whoever is first decides.
-        let linked = fs::hard_link(&scratch, &path);
-        fs::remove_file(&scratch)?;
-        match linked {
-            Ok(()) => Ok(id),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::read_to_string(&path),
-            Err(error) => Err(error),
-        }
+        state_id::state_id(&self.options.state)
     }
 
     async fn image(&self, docker: &Docker, policy: &Policy) -> Result<Image, Refusal> {
@@ -225,7 +207,7 @@ impl Backend for DockerBackend {
     }
 
     fn wall_plan(&self, _id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan {
-        native::container_walls(policy, companions, |wall| self.is_without(wall))
+        native::worker_walls(policy, companions, |wall| self.is_without(wall))
     }
 
     fn base_env(&self, policy: &Policy) -> BTreeMap<String, String> {
@@ -243,20 +225,8 @@ impl Backend for DockerBackend {
         Identity::owns(owner)
     }
 
-    fn working_directory(&self, _layers: &Layers, target: &Path) -> String {
-        target.display().to_string()
-    }
-
-    fn shown_path(&self, shown: &Shown) -> PathBuf {
-        shown.target.clone()
-    }
-
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
         create::create(self, spec).await.map(|sandbox| Box::new(sandbox) as Box<dyn Sandbox>)
-    }
-
-    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
-        native::tool_path(folder)
     }
 
     async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
@@ -276,7 +246,7 @@ impl Backend for DockerBackend {
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
         let parent = self.sandboxes();
         // Where no container was ever made, no engine is asked. The first may have been one that was only tried.
-        if !parent.exists() && !self.options.state.join("id").exists() {
+        if !parent.exists() && !self.options.state.join(state_id::FILE).exists() {
             return Ok(Vec::new());
         }
         let ids =

@@ -246,7 +246,7 @@ impl Sandbox for DockerSandbox {
             Ok(Some(first)) => Some(first),
             Ok(None) | Err(_) => self.ask_for_first().await,
         };
-        match first.map(ProcessRecord::watch) {
+        match first.map(ProcessRecord::watch).transpose().map_err(self.error("watch the container"))? {
             // It is the first of its namespace: the kernel has ended every other one before it is gone.
             Some(Some(first)) => first.readable().await.map(drop).map_err(self.error("watch the container")),
             Some(None) => Ok(()),

@@ -19,6 +19,7 @@ use super::plan::label;
 use super::sandbox::remove_container;
 use crate::asker::Asker;
 use crate::container::{Bound, Identity, Memory};
+use crate::random::random;
 
 /// No answer is longer.
 const LONGEST_OUTPUT: usize = 64 << 10;
@@ -54,7 +55,8 @@ pub(super) async fn ask(
     let state = backend.state_id().map_err(|error| error.to_string())?;
     remove_left(docker, &state).await;
     let asker = Asker::own().map_err(|error| error.to_string())?;
-    let name = format!("cofferdam-{}-{:016x}", question.name, random()?);
+    let random = u64::from_ne_bytes(random().map_err(|error| error.to_string())?);
+    let name = format!("cofferdam-{}-{random:016x}", question.name);
     let policy = Policy { network: Network::None, ..question.policy.clone() };
     let labels =
         [(label::STATE, state), (label::TRIAL, question.name.to_owned()), (label::ASKER, asker.to_string())];
@@ -121,11 +123,4 @@ fn is_old(created: Option<i64>) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let created = Duration::from_secs(created.and_then(|at| at.try_into().ok()).unwrap_or_default());
     now.saturating_sub(created) > OLD
-}
-
-fn random() -> Result<u64, String> {
-    let mut random = [0; 8];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| error.to_string())?;
-    Ok(u64::from_ne_bytes(random))
 }

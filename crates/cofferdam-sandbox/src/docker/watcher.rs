@@ -16,7 +16,6 @@ use bollard::models::ContainerStateStatusEnum as Status;
 use bollard::query_parameters::WaitContainerOptions;
 use cofferdam_core::{ExitCause, SandboxExit, ToWorker};
 use futures_util::StreamExt;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tokio::io::AsyncWriteExt;
 use tokio::io::unix::AsyncFd;
 
@@ -79,15 +78,11 @@ fn living(folder: &Folder) -> io::Result<Option<ProcessRecord>> {
 
 /// Waits until the watcher is gone.
 pub(super) async fn ended(folder: &Folder) -> io::Result<()> {
-    let Some(record) = living(folder)? else { return Ok(()) };
-    let Some(pid) = Pid::from_raw(record.pid) else { return Ok(()) };
-    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::NONBLOCK) else { return Ok(()) };
-    // The number may have been given to another process since it was looked at.
-    if !record.is_alive() {
+    let Some(watcher) = living(folder)?.map(ProcessRecord::hold).transpose()?.flatten() else {
         return Ok(());
-    }
-    let pidfd = watch_descriptor(pidfd)?;
-    let _ready = pidfd.readable().await?;
+    };
+    let watcher = watch_descriptor(watcher.into())?;
+    let _ready = watcher.readable().await?;
     Ok(())
 }
 
@@ -96,8 +91,8 @@ pub(super) async fn end(folder: &Folder, within: Duration) -> io::Result<()> {
     if tokio::time::timeout(within, ended(folder)).await.is_ok() {
         return Ok(());
     }
-    if let Some(pid) = living(folder)?.and_then(|record| Pid::from_raw(record.pid)) {
-        kill_process(pid, Signal::KILL)?;
+    if let Some(record) = living(folder)? {
+        record.kill()?;
     }
     ended(folder).await
 }
@@ -150,7 +145,7 @@ impl Watcher {
         let _ = rustix::process::setsid();
         std::env::set_current_dir("/")?;
         folder.write(Record::Process, &ProcessRecord::own()?)?;
-        let watch = Watch::new(
+        let watch = Watch::start(
             WatchPlan {
                 timeout: Duration::from_millis(plan.deadline_ms.saturating_sub(now_ms())),
                 grace: Duration::from_millis(plan.policy.grace_ms),
@@ -159,7 +154,7 @@ impl Watcher {
                 memory_bytes: None,
             },
             Instant::now(),
-        );
+        )?;
         Ok(Self { folder, plan, watch, init: None, death: None, hits: Hits::default() })
     }
 
@@ -264,8 +259,8 @@ impl Watcher {
                 () = owner.gone() => woken.owner_gone = true,
                 () = tokio::time::sleep(next) => {}
             }
-            let init = self.init.as_ref().map(|(init, _)| init.pid);
-            match self.watch.decide(&woken, Instant::now(), init) {
+            self.watch.set_ancestor(self.init.as_ref().map(|(init, _)| init.pid));
+            match self.watch.decide(&woken, Instant::now()) {
                 Action::Wait => {}
                 Action::Ask => self.ask(docker).await,
                 Action::Kill => self.kill(docker).await,
@@ -290,7 +285,8 @@ impl Watcher {
             && let Some(record) = first_process::of(&found)
         {
             self.init = Some((record, cgroup::of_process(record.pid)));
-            self.death = record.watch();
+            // Without it the engine is asked, as before it was known.
+            self.death = record.watch().ok().flatten();
             // For whoever waits for its end: the engine would have to be asked.
             if let Err(error) = self.folder.write(Record::First, &record) {
                 eprintln!("cofferdam watcher: the first process is not recorded: {error}");
@@ -359,9 +355,8 @@ impl Watcher {
 
     /// Without an engine, its first process can still be ended, if we may: the rest dies with it.
     fn kill_by_number(&self) {
-        let init = self.init.as_ref().map(|(init, _)| *init).filter(|init| init.is_alive());
-        if let Some(pid) = init.and_then(|init| Pid::from_raw(init.pid)) {
-            let _ = kill_process(pid, Signal::KILL);
+        if let Some((init, _)) = &self.init {
+            let _ = init.kill();
         }
     }
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use cofferdam_core::{Mode, Network, NodeId, OutsideSeal, Policy, SandboxId, WallPlan};
+use cofferdam_core::{DiskLimit, Mode, Network, NodeId, OutsideSeal, Policy, SandboxId, WallPlan};
 
 use crate::backend::{
     Attachment, Backend, CreateError, Finding, Kept, Layers, Listed, OpenError, Refusal, Sandbox,
@@ -150,6 +150,7 @@ fn prepare(folder: &Folder, spec: &SandboxSpec, layers: &Layers) -> io::Result<(
         cgroup: None,
         limits_note: Some("no limits: the mode is `host`".to_owned()),
         workspace_bytes: Some(spec.policy.limits.workspace_bytes),
+        disk: DiskLimit::Sampled,
     };
     let Layers::Folder { path } = layers else { return Err(io::ErrorKind::InvalidInput.into()) };
     let shim = ShimPlan {

@@ -5,11 +5,14 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{MountAccess, Policy, inside};
+use cofferdam_core::{MountAccess, Policy, Storage, inside};
 
 use super::cover::covers;
 use super::plan::{Access, CgroupPlan, Entry, IdRange, LaunchPlan, Owner};
-use super::{Holder, Options, holder, ids, limits_of, may_be_best_effort, refusal, system, workspace_folder};
+use super::{
+    Holder, Options, fixed_size, holder, ids, limits_of, may_be_best_effort, refusal, system,
+    workspace_folder,
+};
 use crate::backend::{Attachment, Cover, CreateError, Layers, SandboxSpec, Workspace};
 use crate::container::check_owner;
 use crate::folder::{Folder, Record};
@@ -62,7 +65,13 @@ fn prepare(
     let root = rustix::process::geteuid().is_root();
     let range =
         root.then(|| ids::take(&options.state.join("ids"), id)).transpose().map_err(io("take ids"))?;
-    let places = Places::make(folder, spec, range).map_err(io("make the sandbox's folders"))?;
+    let own = options.storage == Storage::Memory;
+    if own {
+        let limit_bytes = policy.limits.workspace_bytes;
+        fixed_size::make(folder, limit_bytes).map_err(io("make a file system of a fixed size"))?;
+    }
+    let below = if own { fixed_size::FOLDER } else { "" };
+    let places = Places::make(folder, below, spec, range).map_err(io("make the sandbox's folders"))?;
     let plan = LaunchPlan {
         id: id.clone(),
         network: policy.network,
@@ -73,6 +82,8 @@ fn prepare(
         limits,
         limits_note,
         workspace_bytes: policy.limits.workspace_bytes,
+        // A copy of the repository and what an agent keeps are elsewhere.
+        fixed_size: own && places.watched.iter().all(|path| path.starts_with(folder.path())),
         #[cfg(feature = "failpoints")]
         without: options.without.clone(),
     };
@@ -128,9 +139,10 @@ struct Places {
 }
 
 impl Places {
-    fn make(folder: &Folder, spec: &SandboxSpec, range: Option<IdRange>) -> io::Result<Self> {
+    /// Makes them in a folder of the sandbox's own.
+    fn make(folder: &Folder, below: &str, spec: &SandboxSpec, range: Option<IdRange>) -> io::Result<Self> {
         let make = |name: &str, mode: u32| -> io::Result<PathBuf> {
-            let path = folder.make(name)?;
+            let path = folder.make(Path::new(below).join(name))?;
             fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
             if let Some(range) = range {
                 let id = Some(range.host(inside::UID));
@@ -191,6 +203,7 @@ pub(crate) fn give(path: &Path, id: u32) -> io::Result<()> {
 fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result<Vec<Entry>> {
     let policy = &spec.policy;
     let mut entries = vec![Entry::Proc { path: "/proc".into() }];
+    entries.extend(system::kernel_facts());
     entries.extend(system::entries(&options.caller, policy.network));
     entries.push(bind(&options.binary, inside::BINARY, Access::ReadOnly));
     for shown in &spec.shown {

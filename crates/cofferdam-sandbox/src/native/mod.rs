@@ -4,6 +4,7 @@ pub(crate) mod cgroup;
 mod check;
 mod cover;
 mod create;
+mod fixed_size;
 mod id_map;
 mod ids;
 pub(crate) mod launcher;
@@ -20,11 +21,11 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use cofferdam_core::{
-    LimitsRule, Mode, MountAccess, NodeId, Policy, SandboxId, WORKER_PIDS, WallPlan, inside,
+    LimitsRule, Mode, MountAccess, NodeId, Policy, SandboxId, Storage, WORKER_PIDS, WallPlan, inside,
 };
 
 use crate::backend::{
-    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown, Tool,
+    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Tool,
     ToolFolder, ToolOutput, Workspace,
 };
 use crate::container::Identity;
@@ -37,12 +38,13 @@ use crate::trials;
 use plan::{CgroupLimits, CgroupPlan, Owner};
 
 pub(crate) use create::give;
+pub(crate) use fixed_size::remove as remove_fixed_size;
 pub(crate) use ids::take as take_ids;
 pub(crate) use launcher::LaunchStatus;
 pub use launcher::launcher_main;
 pub(crate) use plan::IdRange;
 pub(crate) use refusal::explain;
-pub(crate) use sys::{fork, watch_descriptor};
+pub(crate) use sys::{fork, share_open_files, watch_descriptor};
 pub use system::Caller;
 
 /// By how much one file may pass the limit of all.
@@ -57,6 +59,8 @@ pub struct Options {
     pub binary: PathBuf,
     /// Who starts the runs.
     pub caller: Caller,
+    /// Where what agents write is kept.
+    pub storage: Storage,
     /// Walls that a test takes away.
     #[cfg(feature = "failpoints")]
     pub without: Vec<String>,
@@ -70,6 +74,7 @@ impl Options {
             state,
             binary,
             caller,
+            storage: Storage::Disk,
             #[cfg(feature = "failpoints")]
             without: Vec::new(),
         }
@@ -149,6 +154,12 @@ impl Backend for NativeBackend {
         if let Some(refusal) = refusal::missing_kernel_features().into_iter().next() {
             return Err(refusal);
         }
+        if self.options.storage == Storage::Memory && !rustix::process::geteuid().is_root() {
+            return Err(Refusal::new(
+                "only root can keep what a run writes in a file system of its own (`sandbox.native.storage` is `memory`)",
+                "set sandbox.native.storage to `disk`, or run it as root",
+            ));
+        }
         for mount in &policy.mounts {
             if !mount.path.exists() {
                 return Err(Refusal::new(
@@ -161,20 +172,13 @@ impl Backend for NativeBackend {
     }
 
     fn wall_plan(&self, id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan {
-        let writable = writable(policy, companions);
         let name = machine_name(&self.options.state, id);
         let held_by_nobody = matches!(holder(&name, &limits_of(policy)), Holder::Nobody(_));
         WallPlan {
-            no_new_privileges: !self.is_without("no_new_privileges"),
-            seccomp: !self.is_without("seccomp"),
-            landlock_writable: (!self.is_without("landlock")).then_some(writable),
-            open_files: (!self.is_without("limits:files")).then_some(policy.limits.open_files),
             // A cgroup counts exactly; without one this counts within the sandbox's user namespace.
             processes: (held_by_nobody && !self.is_without("limits:cgroup"))
                 .then_some(limits_of(policy).pids),
-            // A file may pass the limit by a little: otherwise the kernel would stop the writer exactly at
-            // the limit, and the shim would never see that it was broken.
-            file_bytes: Some(policy.limits.workspace_bytes.saturating_add(FILE_BYTES_OVER)),
+            ..worker_walls(policy, companions, |wall| self.is_without(wall))
         }
     }
 
@@ -182,21 +186,9 @@ impl Backend for NativeBackend {
         system::environment(&self.options.caller)
     }
 
-    fn working_directory(&self, _layers: &Layers, target: &Path) -> String {
-        target.display().to_string()
-    }
-
-    fn shown_path(&self, shown: &Shown) -> PathBuf {
-        shown.target.clone()
-    }
-
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
         let folder = Folder::new(&self.sandboxes(), &spec.id);
         create::create(&self.options, folder, spec).await.map(|sandbox| Box::new(sandbox) as Box<dyn Sandbox>)
-    }
-
-    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
-        tool::path(folder)
     }
 
     async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
@@ -225,8 +217,8 @@ impl Backend for NativeBackend {
     }
 }
 
-/// The walls that our worker puts up in a container, on top of the engine's. The engine counts processes.
-pub(crate) fn container_walls(
+/// The walls that our worker puts up in every sandbox. Who counts its processes differs.
+pub(crate) fn worker_walls(
     policy: &Policy,
     companions: &[PathBuf],
     without: impl Fn(&str) -> bool,
@@ -237,6 +229,8 @@ pub(crate) fn container_walls(
         landlock_writable: (!without("landlock")).then(|| writable(policy, companions)),
         open_files: (!without("limits:files")).then_some(policy.limits.open_files),
         processes: None,
+        // A file may pass the limit by a little: otherwise the kernel would stop the writer exactly at the limit, and
+        // whoever watches would never see that it was broken.
         file_bytes: Some(policy.limits.workspace_bytes.saturating_add(FILE_BYTES_OVER)),
     }
 }

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::CWD;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
     fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
@@ -44,7 +44,11 @@ fn open_bind(
     owner: Option<Owner>,
     ids: Option<IdRange>,
 ) -> io::Result<OwnedFd> {
-    let tree = clone_tree(source)?;
+    let depth = OpenTreeFlags::AT_RECURSIVE;
+    let tree = match owner {
+        Some(_) => clone_exactly(source, depth)?,
+        None => open_tree(CWD, source, CLONE | depth)?,
+    };
     let mut set = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
     if access == Access::ReadOnly {
         set |= libc::MOUNT_ATTR_RDONLY;
@@ -73,12 +77,16 @@ fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP))
 }
 
-/// A copy of the mount at `source` and, since a kernel refuses to uncover what a mount hides, of all
-/// mounts below it.
-fn clone_tree(source: &Path) -> io::Result<OwnedFd> {
-    let flags =
-        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
-    Ok(open_tree(CWD, source, flags)?)
+/// A copy of a mount, with all mounts below it where the depth says so: a kernel refuses to uncover what a mount hides.
+const CLONE: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC);
+
+/// A copy of the mount of a path whose files are shown as the agent's own. It had no symlink in it when it was chosen. The
+/// attack: whoever owns a repository that root runs puts a link to a folder of root's in its place meanwhile, and
+/// the agent owns what is in there.
+fn clone_exactly(source: &Path, depth: OpenTreeFlags) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    let found = openat2(CWD, source, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)?;
+    Ok(open_tree(&found, "", CLONE | depth | OpenTreeFlags::AT_EMPTY_PATH)?)
 }
 
 /// Shows each layer with its owner's files as the agent's own. The overlay takes its layers by path, so
@@ -87,8 +95,7 @@ fn shift_layers(layers: &[PathBuf], owner: Owner, ids: IdRange, stage: &Path) ->
     let map = id_map::namespace(owner, ids)?;
     let mut shifted = Vec::new();
     for layer in layers {
-        let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-        let tree = open_tree(CWD, layer, flags)?;
+        let tree = clone_exactly(layer, OpenTreeFlags::empty())?;
         let attributes = MountAttributes {
             set: libc::MOUNT_ATTR_RDONLY,
             propagation: libc::MS_PRIVATE,

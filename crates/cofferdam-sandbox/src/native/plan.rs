@@ -101,6 +101,9 @@ pub(crate) struct LaunchPlan {
     pub(crate) limits_note: Option<String>,
     /// What the agent may write. The shim watches it.
     pub(crate) workspace_bytes: u64,
+    /// Whether all of it goes to the sandbox's own file system of a fixed size.
+    #[serde(default)]
+    pub(crate) fixed_size: bool,
     /// What tests take away, to see whether the seal notices.
     #[cfg(feature = "failpoints")]
     pub(crate) without: Vec<String>,

@@ -214,6 +214,14 @@ pub(super) fn leave_mount_namespace() -> io::Result<()> {
     Ok(unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }?)
 }
 
+/// Whether two threads have one table of open files; false where the kernel does not say.
+pub(crate) fn share_open_files(one: i32, other: i32) -> bool {
+    /// `KCMP_FILES` of the kernel's headers, which `libc` does not name.
+    const OPEN_FILES: libc::c_int = 2;
+    // SAFETY: compares what the kernel keeps of two threads; it reads and writes no memory of this process.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, other, OPEN_FILES, 0_u64, 0_u64) == 0 }
+}
+
 /// A descriptor that can be waited for.
 pub(crate) fn watch_descriptor(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` always answers with the same open descriptor, and `AsyncFd` owns it from here

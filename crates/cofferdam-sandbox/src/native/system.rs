@@ -127,6 +127,33 @@ const CREDENTIALS: &[&str] = &[
 const TOOLCHAIN_VARIABLES: &[(&str, &str)] =
     &[("RUSTUP_HOME", ".rustup"), ("NVM_DIR", ".nvm"), ("PYENV_ROOT", ".pyenv"), ("RBENV_ROOT", ".rbenv")];
 
+/// Where the kernel tells of its memory, its timers, its hardware and the keys that users have. No agent needs them, and container
+/// engines hide the same.
+const KERNEL_FACTS: &[&str] = &[
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+];
+
+/// Covers what a kernel of this machine has of them; the sandbox has the same kernel.
+pub(super) fn kernel_facts() -> impl Iterator<Item = Entry> {
+    KERNEL_FACTS.iter().map(PathBuf::from).filter_map(|path| {
+        let found = path.symlink_metadata().ok()?;
+        if found.is_dir() {
+            return Some(Entry::Empty { path });
+        }
+        let (source, access) = (PathBuf::from("/dev/null"), Access::ReadOnly);
+        Some(Entry::Bind { source, target: path, access, owner: None })
+    })
+}
+
 /// The entries that every sandbox has. The caller's home is covered where it would be shown.
 pub(super) fn entries(caller: &Caller, network: Network) -> Vec<Entry> {
     let mut entries = Vec::new();

@@ -113,6 +113,7 @@ fn plan(
         limits,
         limits_note: None,
         workspace_bytes: tool.policy.limits.workspace_bytes,
+        fixed_size: false,
         #[cfg(feature = "failpoints")]
         without: Vec::new(),
     })

@@ -9,55 +9,53 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, openat, statat};
 use rustix::io::Errno;
 
-use super::unnamed;
+use super::processes::Process;
+use super::survey::{Budget, Looked};
+use super::unnamed::{Found, add_disk};
 use crate::remove::open_folder;
 
-/// The shortest time between two looks.
-const SHORTEST: Duration = Duration::from_millis(250);
-/// The longest: a limit must be noticed soon even in a tree that takes long to sum up.
-const LONGEST: Duration = Duration::from_millis(1_500);
+/// How long it may take to walk over the folders. There are as many files as the limit has room for, so that this is
+/// for machines that are slow and not for agents.
+const LONGEST_WALK: Duration = Duration::from_secs(60);
 /// How deep folders are followed, each with a descriptor. A deeper tree counts as over the limit: it can
 /// only be an attempt to hide something.
 const DEEPEST: u32 = 256;
 /// What any file costs, an empty one too: a host runs out of inodes as it does of blocks.
 const LEAST_FILE_BYTES: u64 = 4096;
 
-/// Sums up what is written below some folders, at most a tenth of the time.
-pub(super) struct DiskWatch {
-    folders: Vec<PathBuf>,
-    limit_bytes: u64,
-    next: Instant,
+/// What an agent has written, and may.
+#[derive(Debug, Clone)]
+pub(super) struct Disk {
+    pub(super) folders: Vec<PathBuf>,
+    pub(super) limit_bytes: u64,
 }
 
-impl DiskWatch {
-    pub(super) fn new(folders: Vec<PathBuf>, limit_bytes: u64, now: Instant) -> Self {
-        Self { folders, limit_bytes, next: now + SHORTEST }
-    }
-
-    pub(super) fn next_check(&self) -> Instant {
-        self.next
-    }
-
+impl Disk {
     /// Whether more was written than may be, also to files that have no name any more and that only the
-    /// descendants of `child` hold, once that is known. Looks only when it is time to.
-    pub(super) fn is_over(&mut self, now: Instant, child: Option<i32>) -> bool {
-        if now < self.next {
-            return false;
-        }
-        let before = Instant::now();
-        let used = self.named_bytes().saturating_add(child.map_or(0, unnamed::disk_bytes));
-        let pause = (before.elapsed() * 10).clamp(SHORTEST, LONGEST);
-        self.next = now + before.elapsed() + pause;
-        used > self.limit_bytes
+    /// descendants of `ancestor` hold, once that is known.
+    pub(super) fn look(&self, ancestor: Option<i32>) -> Looked {
+        let named = match self.walk(Some(Instant::now() + LONGEST_WALK)) {
+            Ok(named) => named,
+            Err(Stop::Over) => return Looked::Over,
+            Err(Stop::Late) => return Looked::Unfinished,
+        };
+        let (mut unnamed, mut budget) = (Found::default(), Budget::of_a_look());
+        let finished = ancestor.map_or(Ok(()), |ancestor| {
+            let processes = Process::below(ancestor, &mut budget)?;
+            add_disk(&processes, &mut unnamed, &mut budget)
+        });
+        Looked::of(named.saturating_add(unnamed.bytes()), self.limit_bytes, finished)
     }
 
-    /// The same at the very end: what was written since the last look counts as well.
+    /// The same at the very end, when nobody holds anything: what was written since the last look counts as well.
     pub(super) fn is_over_at_the_end(&self) -> bool {
-        self.named_bytes() > self.limit_bytes
+        self.walk(None).is_err()
     }
 
-    fn named_bytes(&self) -> u64 {
-        bytes_in(&self.folders)
+    fn walk(&self, until: Option<Instant>) -> Result<u64, Stop> {
+        let mut walk = Walk { bytes: 0, most: self.limit_bytes, until };
+        walk.over_all(&self.folders)?;
+        Ok(walk.bytes)
     }
 }
 
@@ -65,48 +63,72 @@ impl DiskWatch {
 /// starts full.
 #[must_use]
 pub fn bytes_in(folders: &[PathBuf]) -> u64 {
-    let open = |path: &PathBuf| {
-        openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-    };
-    let mut total: u64 = 0;
-    for folder in folders.iter().filter_map(|path| open(path).ok()) {
-        total = total.saturating_add(sum(&folder, 0));
+    let mut walk = Walk { bytes: 0, most: u64::MAX, until: None };
+    match walk.over_all(folders) {
+        Ok(()) | Err(Stop::Late) => walk.bytes,
+        Err(Stop::Over) => u64::MAX,
     }
-    total
 }
 
-/// Symbolic links are never followed: one that the agent swaps in while we look must not lead us out.
-fn sum(folder: &OwnedFd, depth: u32) -> u64 {
-    if depth > DEEPEST {
-        return u64::MAX;
+/// A sum over files that stops as soon as it is too large.
+struct Walk {
+    bytes: u64,
+    most: u64,
+    until: Option<Instant>,
+}
+
+/// Why a walk was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Over,
+    Late,
+}
+
+impl Walk {
+    fn over_all(&mut self, folders: &[PathBuf]) -> Result<(), Stop> {
+        let open = |path: &PathBuf| {
+            openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        };
+        folders.iter().filter_map(|path| open(path).ok()).try_for_each(|folder| self.over(&folder, 0))
     }
-    let mut buffer = Vec::with_capacity(8 << 10);
-    let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
-    let mut total: u64 = 0;
-    while let Some(Ok(entry)) = entries.next() {
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name == "." || name == ".." {
-            continue;
+
+    /// Symbolic links are never followed: one that the agent swaps in while we look must not lead us out.
+    fn over(&mut self, folder: &OwnedFd, depth: u32) -> Result<(), Stop> {
+        if depth > DEEPEST {
+            return Err(Stop::Over);
         }
-        let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-        total = total.saturating_add(cost(&stat));
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-            total = total.saturating_add(sum_below(folder, name, depth));
+        let mut buffer = Vec::with_capacity(8 << 10);
+        let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
+        while let Some(Ok(entry)) = entries.next() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let Ok(stat) = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            self.add(&stat)?;
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+                self.over_below(folder, name, depth)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn over_below(&mut self, folder: &OwnedFd, name: &OsStr, depth: u32) -> Result<(), Stop> {
+        match open_folder(folder, name) {
+            Ok(below) => self.over(&below, depth + 1),
+            // What cannot be looked into for want of descriptors could hide any amount.
+            Err(Errno::MFILE | Errno::NFILE) => Err(Stop::Over),
+            Err(_) => Ok(()),
         }
     }
-    total
-}
 
-fn cost(stat: &Stat) -> u64 {
-    (stat.st_blocks as u64).saturating_mul(512).max(LEAST_FILE_BYTES)
-}
-
-fn sum_below(folder: &OwnedFd, name: &OsStr, depth: u32) -> u64 {
-    match open_folder(folder, name) {
-        Ok(below) => sum(&below, depth + 1),
-        // What cannot be looked into for want of descriptors could hide any amount.
-        Err(Errno::MFILE | Errno::NFILE) => u64::MAX,
-        Err(_) => 0,
+    fn add(&mut self, stat: &Stat) -> Result<(), Stop> {
+        let cost = (stat.st_blocks as u64).saturating_mul(512).max(LEAST_FILE_BYTES);
+        self.bytes = self.bytes.saturating_add(cost);
+        if self.bytes > self.most {
+            return Err(Stop::Over);
+        }
+        if self.until.is_some_and(|until| Instant::now() >= until) { Err(Stop::Late) } else { Ok(()) }
     }
 }
 
@@ -114,16 +136,22 @@ fn sum_below(folder: &OwnedFd, name: &OsStr, depth: u32) -> u64 {
 mod tests {
     use super::*;
 
+    fn disk(root: &std::path::Path, limit_bytes: u64) -> Disk {
+        Disk { folders: vec![root.to_owned()], limit_bytes }
+    }
+
+    fn look(root: &std::path::Path, limit_bytes: u64) -> Looked {
+        disk(root, limit_bytes).look(Some(std::process::id().cast_signed()))
+    }
+
     #[test]
     fn a_copy_that_starts_full_may_still_be_written() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("copied"), vec![1; 300_000]).unwrap();
-        let now = Instant::now();
-        let folders = vec![root.path().to_owned()];
-        let watch = DiskWatch::new(folders.clone(), 200_000 + bytes_in(&folders), now);
-        assert!(!watch.is_over_at_the_end());
+        let disk = disk(root.path(), 200_000 + bytes_in(&[root.path().to_owned()]));
+        assert!(!disk.is_over_at_the_end());
         std::fs::write(root.path().join("written"), vec![1; 300_000]).unwrap();
-        assert!(watch.is_over_at_the_end());
+        assert!(disk.is_over_at_the_end());
     }
 
     #[test]
@@ -133,13 +161,8 @@ mod tests {
         std::fs::create_dir_all(&deep).unwrap();
         std::fs::write(deep.join("big"), vec![1; 300_000]).unwrap();
         std::os::unix::fs::symlink("/usr", root.path().join("usr")).unwrap();
-        let now = Instant::now();
-        let own = Some(std::process::id().cast_signed());
-        let mut small = DiskWatch::new(vec![root.path().to_owned()], 200_000, now);
-        assert!(!small.is_over(now, own), "it is not time to look yet");
-        assert!(small.is_over(now + SHORTEST, own));
-        let mut large = DiskWatch::new(vec![root.path().to_owned()], 2_000_000, now);
-        assert!(!large.is_over(now + SHORTEST, own));
+        assert_eq!(look(root.path(), 200_000), Looked::Over);
+        assert_eq!(look(root.path(), 2_000_000), Looked::Within);
     }
 
     #[test]
@@ -147,15 +170,16 @@ mod tests {
         let mut file = tempfile::tempfile_in("/var/tmp").unwrap();
         std::io::Write::write_all(&mut file, &vec![7; 8 << 20]).unwrap();
         let root = tempfile::tempdir().unwrap();
-        let now = Instant::now();
-        let mut watch = DiskWatch::new(vec![root.path().to_owned()], 1 << 20, now);
-        assert!(!watch.is_over(now + SHORTEST, None));
+        assert_eq!(disk(root.path(), 1 << 20).look(None), Looked::Within);
     }
 
-    fn watch(root: &std::path::Path, limit_bytes: u64) -> bool {
-        let now = Instant::now();
-        DiskWatch::new(vec![root.to_owned()], limit_bytes, now)
-            .is_over(now + SHORTEST, Some(std::process::id().cast_signed()))
+    #[test]
+    fn a_walk_ends_when_its_time_is_up() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("file"), "").unwrap();
+        let disk = disk(root.path(), 1 << 20);
+        assert_eq!(disk.walk(Some(Instant::now())), Err(Stop::Late));
+        assert_eq!(disk.walk(None), Ok(4096));
     }
 
     #[test]
@@ -164,8 +188,8 @@ mod tests {
         for number in 0..100 {
             std::fs::write(root.path().join(number.to_string()), "").unwrap();
         }
-        assert!(watch(root.path(), 300_000));
-        assert!(!watch(root.path(), 1_000_000));
+        assert_eq!(look(root.path(), 300_000), Looked::Over);
+        assert_eq!(look(root.path(), 1_000_000), Looked::Within);
     }
 
     #[test]
@@ -176,7 +200,7 @@ mod tests {
             rustix::fs::mkdirat(&at, "d", Mode::RWXU).unwrap();
             at = openat(&at, "d", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
         }
-        assert!(watch(root.path(), 1 << 40));
+        assert_eq!(look(root.path(), 1 << 40), Looked::Over);
         crate::remove_tree(&root.path().join("d")).unwrap();
     }
 }

@@ -9,18 +9,23 @@
 mod container;
 mod disk;
 mod inner_process;
+mod lines;
+mod memory;
+mod process_record;
 mod processes;
 mod relay;
+mod survey;
 mod unnamed;
 mod watch;
 
 pub use container::runtime_client_main;
 pub use disk::bytes_in;
+pub(crate) use process_record::{HeldProcess, ProcessRecord};
 pub(crate) use watch::{Action, Watch, WatchPlan};
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{ChildStdin, Command, ExitCode, Stdio};
@@ -28,16 +33,14 @@ use std::time::{Duration, Instant};
 
 use cofferdam_core::{ExitCause, NodeId, OutsideSeal, SandboxExit, ToWorker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, wait};
+use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, wait};
 use serde::{Deserialize, Serialize};
-use tokio::io::unix::AsyncFd;
 
 use crate::apple::Runtime;
 use crate::folder::{Folder, Record};
 use crate::native::cgroup::{self, Hits};
 use crate::native::launcher::{LaunchError, LaunchStatus, NOT_LAUNCHED, launch_and_wait};
 use crate::native::plan::{CgroupLimits, CgroupPlan};
-use crate::native::watch_descriptor;
 use crate::socket;
 use container::{Container, Look};
 use inner_process::InnerProcess;
@@ -81,39 +84,6 @@ pub(crate) struct ShimPlan {
     pub(crate) watched: Vec<std::path::PathBuf>,
     /// Where the workspace's files are, for whoever opens the sandbox later.
     pub(crate) layers: crate::Layers,
-}
-
-/// A process, told apart from a later one with the same number by when it started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ProcessRecord {
-    pub(crate) pid: i32,
-    pub(crate) started: u64,
-}
-
-impl ProcessRecord {
-    /// This process.
-    pub(crate) fn own() -> io::Result<Self> {
-        let pid = rustix::process::getpid().as_raw_nonzero().get();
-        Self::of(pid)
-    }
-
-    /// A process that lives.
-    pub(crate) fn of(pid: i32) -> io::Result<Self> {
-        Ok(Self { pid, started: processes::start_time(pid)? })
-    }
-
-    /// Readable once it has ended; `None` if it has.
-    pub(crate) fn watch(self) -> Option<AsyncFd<OwnedFd>> {
-        let pidfd = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::NONBLOCK).ok()?;
-        // The number may have been given to another process since it was looked at.
-        self.is_alive().then(|| watch_descriptor(pidfd).ok())?
-    }
-
-    /// Whether it still runs; a process that has ended and was not waited for does not.
-    pub(crate) fn is_alive(self) -> bool {
-        processes::start_time(self.pid).is_ok_and(|started| started == self.started)
-            && !processes::is_zombie(self.pid)
-    }
 }
 
 /// The role: runs the sandbox whose folder is named, and records its end.
@@ -190,13 +160,14 @@ impl Shim {
     }
 
     fn run(mut self) -> io::Result<()> {
-        let mut watch = Watch::new(watch_plan(&self.plan), Instant::now());
+        let mut watch = Watch::start(watch_plan(&self.plan), Instant::now())?;
         let cause = loop {
+            watch.set_ancestor(self.first_process());
             let mut pause = watch.next_check(Instant::now());
             if let Some(container) = &self.container {
                 pause = pause.min(container.next_look());
             }
-            let woken = self.wait(pause)?;
+            let woken = self.wait(pause, watch.news())?;
             // Also at the end: the counters may be there for a moment longer.
             let looked = self.container.as_mut().map(|container| container.look(&self.folder));
             if woken.child_ended {
@@ -206,8 +177,7 @@ impl Shim {
                 self.kill_child();
                 continue;
             }
-            let action = watch.decide(&woken, Instant::now(), self.first_process());
-            match action {
+            match watch.decide(&woken, Instant::now()) {
                 Action::Wait => {}
                 Action::Ask => self.relay.send(&ToWorker::Cancel { grace_ms: self.plan.grace_ms }),
                 Action::Kill => self.kill_child(),
@@ -233,7 +203,8 @@ impl Shim {
         }
     }
 
-    fn wait(&mut self, timeout: Duration) -> io::Result<Woken> {
+    /// Waits until something happens, `news` among it, or the time is up.
+    fn wait(&mut self, timeout: Duration, news: Option<BorrowedFd<'_>>) -> io::Result<Woken> {
         // A child that has ended and was not waited for can still be opened.
         let child = pidfd_open(self.child.pid(), PidfdFlags::empty())?;
         let stdin = io::stdin();
@@ -242,7 +213,7 @@ impl Shim {
             polled.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
         }
         let death = self.container.as_ref().and_then(Container::death);
-        polled.extend(death.map(|death| PollFd::from_borrowed_fd(death, PollFlags::IN)));
+        polled.extend(death.into_iter().chain(news).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let timeout =
             Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
         match poll(&mut polled, Some(&timeout)) {
@@ -288,10 +259,8 @@ impl Shim {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         loop {
             if matches!(self.plan.inner, Inner::Host { .. }) {
-                for pid in processes::descendants(own) {
-                    if let Some(pid) = Pid::from_raw(pid) {
-                        let _ = kill_process(pid, Signal::KILL);
-                    }
+                for process in processes::descendants(own) {
+                    let _ = process.kill();
                 }
             }
             match wait(WaitOptions::empty()) {
@@ -317,9 +286,9 @@ fn watch_plan(plan: &ShimPlan) -> WatchPlan {
         watched: plan.watched.clone(),
         most_bytes: plan.workspace_bytes.saturating_add(bytes_in(&plan.watched)),
         memory_bytes: match plan.inner {
-            Inner::Native | Inner::Host { .. } => plan.cgroup.is_none().then_some(plan.limits.memory_bytes),
-            // The runtime holds it.
-            Inner::Runtime { .. } => None,
+            Inner::Native => plan.cgroup.is_none().then_some(plan.limits.memory_bytes),
+            // The runtime holds it, and on the host nobody does.
+            Inner::Host { .. } | Inner::Runtime { .. } => None,
         },
     }
 }

@@ -1,62 +1,231 @@
-//! What `/proc` says about processes.
+//! What `/proc` says about processes. Nothing of it is taken for text: a process chooses its own name, and one that is not
+//! UTF-8 must not hide it.
 
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::path::Path;
+use std::str::FromStr;
 
-/// The fields of `/proc/PID/stat` after the program's name, which may itself hold spaces and brackets.
-fn stat(pid: i32) -> io::Result<Vec<String>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let (_, rest) = text.rsplit_once(") ").ok_or(io::ErrorKind::InvalidData)?;
-    Ok(rest.split_whitespace().map(str::to_owned).collect())
+use super::ProcessRecord;
+use super::survey::{Budget, Unfinished};
+use crate::native::share_open_files;
+
+/// What `/proc/PID/stat` says of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stat {
+    /// Whether its first thread has ended. Others may go on.
+    is_zombie: bool,
+    parent: i32,
+    threads: u64,
+    /// When it started, in ticks since the machine did.
+    pub(super) started: u64,
 }
 
-fn field(pid: i32, index: usize) -> io::Result<u64> {
-    let fields = stat(pid)?;
-    let text = fields.get(index).ok_or(io::ErrorKind::InvalidData)?;
-    text.parse().map_err(|_| io::ErrorKind::InvalidData.into())
-}
+impl Stat {
+    pub(super) fn of(pid: i32) -> io::Result<Self> {
+        Self::parse(&fs::read(format!("/proc/{pid}/stat"))?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
 
-/// When the process started, in ticks since the machine did.
-pub(super) fn start_time(pid: i32) -> io::Result<u64> {
-    field(pid, 19)
-}
+    /// Whether it has ended, and nobody has waited for it.
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_zombie && self.threads <= 1
+    }
 
-/// Whether it has ended and nobody has waited for it.
-pub(super) fn is_zombie(pid: i32) -> bool {
-    stat(pid).is_ok_and(|fields| fields.first().is_some_and(|state| state == "Z" || state == "X"))
+    /// The name may hold any byte, spaces and brackets too: the fields are those after the last bracket.
+    fn parse(text: &[u8]) -> Option<Self> {
+        let end_of_name = text.iter().rposition(|byte| *byte == b')')?;
+        let fields = std::str::from_utf8(&text[end_of_name + 1..]).ok()?;
+        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+        Some(Self {
+            is_zombie: matches!(*fields.first()?, "Z" | "X"),
+            parent: fields.get(1)?.parse().ok()?,
+            threads: fields.get(17)?.parse().ok()?,
+            started: fields.get(19)?.parse().ok()?,
+        })
+    }
 }
 
 /// Every descendant of a process.
-pub(super) fn descendants(ancestor: i32) -> Vec<i32> {
+pub(super) fn descendants(ancestor: i32) -> Vec<ProcessRecord> {
+    let all = numbers_in("/proc").filter_map(|pid| Some((pid, Stat::of(pid).ok()?))).collect();
+    let record = |(pid, stat): (i32, Stat)| ProcessRecord { pid, started: stat.started };
+    below(ancestor, all).into_iter().map(record).collect()
+}
+
+/// Those of all processes that descend from one.
+fn below(ancestor: i32, mut all: HashMap<i32, Stat>) -> Vec<(i32, Stat)> {
+    adopt_orphans(&mut all);
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
-            continue;
-        };
-        if let Ok(parent) = field(pid, 1) {
-            children.entry(parent as i32).or_default().push(pid);
-        }
+    for (pid, stat) in &all {
+        children.entry(stat.parent).or_default().push(*pid);
     }
     let mut found = Vec::new();
     let mut open = vec![ancestor];
     while let Some(pid) = open.pop() {
-        for &child in children.get(&pid).into_iter().flatten() {
-            found.push(child);
+        for child in children.remove(&pid).unwrap_or_default() {
+            found.push((child, all[&child]));
             open.push(child);
         }
     }
     found
 }
 
-/// Memory of their own that the descendants of a process hold: not the pages of files, which the kernel
-/// can drop. Pages that a fork shares are counted once for each side, which errs on the safe side.
-pub(super) fn resident_bytes(ancestor: i32) -> u64 {
-    let own_pages = |pid: i32| -> Option<u64> {
-        let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-        let mut fields = text.split_whitespace().skip(1).map_while(|field| field.parse::<u64>().ok());
-        Some(fields.next()?.saturating_sub(fields.next()?))
-    };
-    let page = rustix::param::page_size() as u64;
-    descendants(ancestor).into_iter().filter_map(own_pages).sum::<u64>() * page
+/// A process whose parent ended while we looked has another by now. It would be nobody's descendant otherwise, and processes
+/// that keep starting each other could stay out of sight.
+fn adopt_orphans(all: &mut HashMap<i32, Stat>) {
+    let is_orphan = |stat: &Stat| stat.parent != 0 && !all.contains_key(&stat.parent);
+    let orphans: Vec<i32> = all.iter().filter(|(_, stat)| is_orphan(stat)).map(|(pid, _)| *pid).collect();
+    for pid in orphans {
+        match Stat::of(pid) {
+            Ok(stat) => all.insert(pid, stat),
+            Err(_) => all.remove(&pid),
+        };
+    }
+}
+
+/// The names in a folder of `/proc` that are numbers.
+fn numbers_in(folder: impl AsRef<Path>) -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// A process that is looked at, with its threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    threads: Vec<i32>,
+}
+
+impl Process {
+    /// Every descendant of a process.
+    pub(super) fn below(ancestor: i32, budget: &mut Budget) -> Result<Vec<Self>, Unfinished> {
+        let mut all = HashMap::new();
+        for pid in numbers_in("/proc") {
+            budget.step()?;
+            all.extend(Stat::of(pid).ok().map(|stat| (pid, stat)));
+        }
+        below(ancestor, all).into_iter().map(|(pid, stat)| Self::of(pid, &stat, budget)).collect()
+    }
+
+    fn of(pid: i32, stat: &Stat, budget: &mut Budget) -> Result<Self, Unfinished> {
+        let alone = stat.threads == 1 && !stat.is_zombie;
+        let threads = if alone { vec![pid] } else { numbers_in(format!("/proc/{pid}/task")).collect() };
+        budget.threads(threads.len())?;
+        Ok(Self { pid, threads })
+    }
+
+    /// A thread for each table of open files. Most processes have one; a thread may have its own, whose files the process's
+    /// `/proc/PID/fd` does not list, and neither does it list any once the first thread has ended.
+    pub(super) fn file_tables(&self) -> Vec<i32> {
+        /// With how many of the tables found so far a thread's is compared. More cost time, fewer cost looking twice.
+        const COMPARED: usize = 4;
+        let mut tables: Vec<i32> = Vec::new();
+        for thread in &self.threads {
+            if !tables.iter().take(COMPARED).any(|known| share_open_files(*known, *thread)) {
+                tables.push(*thread);
+            }
+        }
+        tables
+    }
+
+    /// The folder of a thread that still has the process's memory: all that live share it, and a first thread that has
+    /// ended has none.
+    pub(super) fn with_memory(&self) -> Option<String> {
+        let mut folders = self.threads.iter().map(|thread| format!("/proc/{}/task/{thread}", self.pid));
+        folders.find(|folder| pages(folder).is_some_and(|pages| pages.all > 0))
+    }
+}
+
+/// The beginning of `statm`, in pages.
+struct Pages {
+    all: u64,
+    resident: u64,
+    /// Of files, which the kernel can drop, and of shared memory.
+    shared: u64,
+}
+
+fn pages(folder: &str) -> Option<Pages> {
+    let text = fs::read_to_string(format!("{folder}/statm")).ok()?;
+    let mut fields = text.split_ascii_whitespace().map_while(|field| u64::from_str(field).ok());
+    Some(Pages { all: fields.next()?, resident: fields.next()?, shared: fields.next()? })
+}
+
+/// Memory of their own that processes hold: not the pages of files, which the kernel can drop. Pages that a fork shares are
+/// counted once for each side, which errs on the safe side.
+pub(super) fn resident_bytes(processes: &[Process], budget: &Budget) -> Result<u64, Unfinished> {
+    let mut own: u64 = 0;
+    for folder in processes.iter().filter_map(Process::with_memory) {
+        budget.step()?;
+        own =
+            own.saturating_add(pages(&folder).map_or(0, |pages| pages.resident.saturating_sub(pages.shared)));
+    }
+    Ok(own.saturating_mul(rustix::param::page_size() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_not_taken_for_fields_whatever_it_holds() {
+        let rest = "S 5 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 1234 0";
+        let expected = Stat { is_zombie: false, parent: 5, threads: 3, started: 1234 };
+        for name in [b"sh".as_slice(), b"\xff\xfe\xff", b"x) Z 1 (", b"a\nb"] {
+            let line = [b"7 (", name, b") ", rest.as_bytes()].concat();
+            assert_eq!(Stat::parse(&line), Some(expected));
+        }
+        assert_eq!(Stat::parse(b"7 (sh"), None);
+    }
+
+    /// A shell with a name that is not UTF-8, once it has that name. It ends with its stdin.
+    fn strangely_named() -> Child {
+        let script = "printf '\\377\\376\\377' > /proc/$$/comm; echo ready; read -r _";
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        child
+    }
+
+    #[test]
+    fn a_process_whose_name_is_not_text_is_a_descendant_like_any_other() {
+        let mut child = strangely_named();
+        let pid = child.id().cast_signed();
+        let name = fs::read(format!("/proc/{pid}/comm")).unwrap();
+        assert_eq!(name, b"\xff\xfe\xff\n");
+        let own = std::process::id().cast_signed();
+        assert!(descendants(own).contains(&ProcessRecord::of(pid).unwrap()));
+        let mut budget = Budget::of_a_look();
+        let mut found = Process::below(own, &mut budget).unwrap();
+        found.retain(|process| process.pid == pid);
+        assert!(resident_bytes(&found, &budget).unwrap() > 0);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_with_one_table_of_files_is_looked_into_once() {
+        let (end, wait) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let _ = wait.recv();
+        });
+        let own = std::process::id().cast_signed();
+        let process = Process::of(own, &Stat::of(own).unwrap(), &mut Budget::of_a_look()).unwrap();
+        assert!(process.threads.len() > 1, "{process:?}");
+        // Where the kernel does not compare, every thread is looked into.
+        if share_open_files(own, own) {
+            assert_eq!(process.file_tables().len(), 1);
+        }
+        drop(end);
+        thread.join().unwrap();
+    }
 }

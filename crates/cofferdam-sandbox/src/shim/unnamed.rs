@@ -7,109 +7,172 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use super::processes::descendants;
+use super::lines::{Line, each_line};
+use super::processes::Process;
+use super::survey::{Budget, Unfinished};
 
 /// A file, by its device and number.
 type File = (u64, u64);
 
-/// Bytes on the disk of files without a name that the descendants of a process have open or mapped.
-pub(super) fn disk_bytes(ancestor: i32) -> u64 {
-    let mut found = Found::default();
-    for pid in descendants(ancestor) {
-        let memory = memory_devices(pid);
-        let files = open_files(pid).chain(mapped_files(pid));
-        files.filter(|(file, _)| !memory.contains(&Some(file.0))).for_each(|one| found.add(one));
-    }
-    found.sum()
-}
+/// What the kernel adds to the name of a file that has none any more.
+const DELETED: &[u8; 10] = b" (deleted)";
 
-/// Bytes in memory of such files, and of memory that processes share.
-pub(super) fn memory_bytes(ancestor: i32) -> u64 {
-    let mut found = Found::default();
-    for pid in descendants(ancestor) {
-        let memory = memory_devices(pid);
-        open_files(pid).filter(|(file, _)| memory.contains(&Some(file.0))).for_each(|one| found.add(one));
-        shared_memory(pid).into_iter().for_each(|one| found.add(one));
-    }
-    found.sum()
-}
-
-/// Each file once, however many processes hold it.
+/// Files without a name, each once, however many processes hold it.
 #[derive(Default)]
-struct Found(HashMap<File, u64>);
+pub(super) struct Found {
+    files: HashMap<File, u64>,
+    bytes: u64,
+}
 
 impl Found {
-    fn add(&mut self, (file, bytes): (File, u64)) {
-        let known = self.0.entry(file).or_default();
-        *known = bytes.max(*known);
+    /// How much all of them take.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
-    fn sum(self) -> u64 {
-        self.0.into_values().fold(0, u64::saturating_add)
-    }
-}
-
-/// Below this a process is not looked at mapping by mapping, which is slow.
-const LITTLE_SHARED_KIB: u64 = 8 << 10;
-
-/// What is in memory of each mapping that a process shares and no disk backs.
-fn shared_memory(pid: i32) -> Vec<(File, u64)> {
-    let kib = |line: &str| line.split_ascii_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let shared = status.lines().find(|line| line.starts_with("RssShmem:")).and_then(kib).unwrap_or(0);
-    if shared < LITTLE_SHARED_KIB {
-        return Vec::new();
-    }
-    let mappings = fs::read(format!("/proc/{pid}/smaps")).unwrap_or_default();
-    let (mut found, mut file) = (Vec::new(), None);
-    for line in String::from_utf8_lossy(&mappings).lines() {
-        if line.starts_with("Rss:") {
-            found.extend(file.take().zip(kib(line)).map(|(file, kib): (File, u64)| (file, kib << 10)));
-        } else if line.as_bytes().first().is_some_and(|&b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()) {
-            let shared = line.split_once(' ').is_some_and(|(_, rest)| rest.as_bytes().get(3) == Some(&b's'));
-            file = parse_file(line).filter(|_| shared);
+    fn add(&mut self, file: File, bytes: u64, budget: &mut Budget) -> Result<(), Unfinished> {
+        if let Some(known) = self.files.get_mut(&file) {
+            self.bytes = self.bytes.saturating_add(bytes.saturating_sub(*known));
+            *known = bytes.max(*known);
+            return Ok(());
         }
+        budget.file()?;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.files.insert(file, bytes);
+        Ok(())
     }
-    found
 }
 
-/// The two file systems that are memory, and that the memory limit holds.
-fn memory_devices(pid: i32) -> [Option<u64>; 2] {
-    let shared = fs::metadata(format!("/proc/{pid}/root/dev/shm")).ok().map(|found| found.dev());
+/// Adds what processes have open or mapped on the disk.
+pub(super) fn add_disk(
+    processes: &[Process],
+    found: &mut Found,
+    budget: &mut Budget,
+) -> Result<(), Unfinished> {
+    let memory = memory_devices(processes);
+    let on_disk = |file: File| !memory.contains(&Some(file.0));
+    // First what is cheap to look at, so that nothing hides behind mappings that take long.
+    for process in processes {
+        each_open_file(
+            process,
+            budget,
+            |file, bytes, budget| {
+                if on_disk(file) { found.add(file, bytes, budget) } else { Ok(()) }
+            },
+        )?;
+    }
+    for folder in processes.iter().filter_map(Process::with_memory) {
+        each_line(&format!("{folder}/maps"), budget, |line, budget| match parse_mapping(line) {
+            Some((file, bytes)) if on_disk(file) => found.add(file, bytes, budget),
+            _ => Ok(()),
+        })?;
+    }
+    Ok(())
+}
+
+/// Adds what processes have open in memory.
+pub(super) fn add_open_memory(
+    processes: &[Process],
+    found: &mut Found,
+    budget: &mut Budget,
+) -> Result<(), Unfinished> {
+    let memory = memory_devices(processes);
+    for process in processes {
+        each_open_file(process, budget, |file, bytes, budget| {
+            if memory.contains(&Some(file.0)) { found.add(file, bytes, budget) } else { Ok(()) }
+        })?;
+    }
+    Ok(())
+}
+
+/// Memory that processes share with each other or with a file in memory, counted for each of them: more than there is, and
+/// quickly known.
+pub(super) fn most_shared_memory(processes: &[Process], budget: &mut Budget) -> Result<u64, Unfinished> {
+    let mut most: u64 = 0;
+    for folder in processes.iter().filter_map(Process::with_memory) {
+        each_line(&format!("{folder}/status"), budget, |line, _| {
+            if line.head().starts_with(b"RssShmem:") {
+                most = most.saturating_add(parse_kib(line).unwrap_or(0));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(most)
+}
+
+/// Adds what is in memory of each mapping that processes share and no disk backs. Slow.
+pub(super) fn add_shared_memory(
+    processes: &[Process],
+    found: &mut Found,
+    budget: &mut Budget,
+) -> Result<(), Unfinished> {
+    for folder in processes.iter().filter_map(Process::with_memory) {
+        let mut shared = None;
+        each_line(&format!("{folder}/smaps"), budget, |line, budget| {
+            // A mapping begins with its address, what is known of it with a capital letter.
+            if line.head().first().is_some_and(|first| first.is_ascii_digit() || first.is_ascii_lowercase()) {
+                let is_shared = line.words().nth(1).is_some_and(|access| access.ends_with('s'));
+                shared = parse_file(line).filter(|_| is_shared);
+            } else if line.head().starts_with(b"Rss:")
+                && let (Some(file), Some(bytes)) = (shared.take(), parse_kib(line))
+            {
+                found.add(file, bytes, budget)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// The two file systems that are memory, and that the memory limit holds. All processes of a sandbox see the same files.
+fn memory_devices(processes: &[Process]) -> [Option<u64>; 2] {
+    let shared = |process: &Process| fs::metadata(format!("/proc/{}/root/dev/shm", process.pid)).ok();
+    let shared = processes.iter().find_map(shared).map(|found| found.dev());
     let anonymous = rustix::fs::memfd_create("device", rustix::fs::MemfdFlags::CLOEXEC);
     [shared, anonymous.and_then(rustix::fs::fstat).ok().map(|stat| stat.st_dev)]
 }
 
-fn open_files(pid: i32) -> impl Iterator<Item = (File, u64)> {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| {
-        let found = fs::metadata(entry.path()).ok().filter(|found| found.is_file() && found.nlink() == 0)?;
-        Some(((found.dev(), found.ino()), found.blocks().saturating_mul(512)))
-    })
+fn each_open_file(
+    process: &Process,
+    budget: &mut Budget,
+    mut each: impl FnMut(File, u64, &mut Budget) -> Result<(), Unfinished>,
+) -> Result<(), Unfinished> {
+    for thread in process.file_tables() {
+        let entries = fs::read_dir(format!("/proc/{}/task/{thread}/fd", process.pid));
+        for entry in entries.into_iter().flatten().flatten() {
+            budget.step()?;
+            let Ok(found) = fs::metadata(entry.path()) else { continue };
+            if found.is_file() && found.nlink() == 0 {
+                each((found.dev(), found.ino()), found.blocks().saturating_mul(512), budget)?;
+            }
+        }
+    }
+    Ok(())
 }
 
-/// By the size of the mapping, which is the most that such a file can have been given through it.
-fn mapped_files(pid: i32) -> impl Iterator<Item = (File, u64)> {
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let lines = String::from_utf8_lossy(&maps).into_owned();
-    lines.lines().filter_map(parse_mapping).collect::<Vec<_>>().into_iter()
-}
-
-/// `7f00-7f10 rw-s 00000000 08:01 123  /path (deleted)`. The name is the agent's to choose, so that
-/// nothing is read from it but its last word, which the kernel adds.
-fn parse_mapping(line: &str) -> Option<(File, u64)> {
-    let line = line.strip_suffix(" (deleted)")?;
-    let (start, end) = line.split_once(' ')?.0.split_once('-')?;
+/// `7f00-7f10 rw-s 00000000 08:01 123  /path (deleted)`, by the size of the mapping, which is the most that such a file can have
+/// been given through it. The name is the agent's to choose, so that nothing is read from it but its last word, which the
+/// kernel adds.
+fn parse_mapping(line: &Line) -> Option<(File, u64)> {
+    if !line.ends_with(DELETED) {
+        return None;
+    }
+    let (start, end) = line.words().next()?.split_once('-')?;
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
     Some((parse_file(line)?, hex(end)?.checked_sub(hex(start)?)?))
 }
 
 /// The device and number in the same line.
-fn parse_file(line: &str) -> Option<File> {
-    let mut fields = line.split_ascii_whitespace().skip(3);
+fn parse_file(line: &Line) -> Option<File> {
+    let mut fields = line.words().skip(3);
     let (major, minor) = fields.next()?.split_once(':')?;
     let number = |text: &str| u32::from_str_radix(text, 16).ok();
     Some((rustix::fs::makedev(number(major)?, number(minor)?), fields.next()?.parse().ok()?))
+}
+
+/// `Rss:   12 kB`, in bytes.
+fn parse_kib(line: &Line) -> Option<u64> {
+    line.words().nth(1)?.parse::<u64>().ok()?.checked_mul(1 << 10)
 }
 
 #[cfg(test)]
@@ -118,19 +181,49 @@ mod tests {
 
     #[test]
     fn a_mapping_of_a_removed_file_is_read_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("maps");
         let line = "7f00000000-7f00100000 rw-s 00000000 08:01 123    /tmp/a b (deleted)";
-        assert_eq!(parse_mapping(line), Some(((rustix::fs::makedev(8, 1), 123), 0x10_0000)));
-        assert_eq!(parse_mapping(&line.replace(" (deleted)", "")), None);
+        fs::write(&path, format!("{line}\n{}\n", line.replace(" (deleted)", ""))).unwrap();
+        let mut found = Vec::new();
+        let keep = |line: &Line, _: &mut Budget| {
+            found.push(parse_mapping(line));
+            Ok(())
+        };
+        each_line(path.to_str().unwrap(), &mut Budget::of_a_look(), keep).unwrap();
+        assert_eq!(found, [Some(((rustix::fs::makedev(8, 1), 123), 0x10_0000)), None]);
+    }
+
+    /// What this process holds on the disk without a name.
+    fn held() -> u64 {
+        // Its parent is an ancestor of it.
+        let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get();
+        let own = std::process::id().cast_signed();
+        let mut budget = Budget::of_a_look();
+        let mut processes = Process::below(parent, &mut budget).unwrap();
+        processes.retain(|process| process.pid == own);
+        let mut found = Found::default();
+        add_disk(&processes, &mut found, &mut budget).unwrap();
+        found.bytes()
     }
 
     #[test]
     fn a_file_that_was_removed_while_open_is_counted() {
-        // The test's parent is an ancestor of the test.
-        let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get();
-        let before = disk_bytes(parent);
+        let before = held();
         let mut file = tempfile::tempfile_in("/var/tmp").unwrap();
         std::io::Write::write_all(&mut file, &vec![7; 8 << 20]).unwrap();
         file.sync_all().unwrap();
-        assert!(disk_bytes(parent) >= before + (4 << 20));
+        assert!(held() >= before + (4 << 20));
+    }
+
+    #[test]
+    fn a_file_that_several_hold_is_counted_once() {
+        let (mut found, mut budget) = (Found::default(), Budget::of_a_look());
+        for bytes in [10, 30, 20] {
+            found.add((1, 2), bytes, &mut budget).unwrap();
+        }
+        assert_eq!(found.bytes(), 30);
+        found.add((1, 3), 5, &mut budget).unwrap();
+        assert_eq!(found.bytes(), 35);
     }
 }

@@ -1,15 +1,24 @@
 //! When a sandbox is to end, decided from the clock and from what was measured.
 
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use cofferdam_core::{ExitCause, LimitHit};
 
-use super::disk::DiskWatch;
-use super::{Woken, processes, unnamed};
+use super::disk::Disk;
+use super::survey::{News, Subject, Survey};
+use super::{Woken, memory};
 
+/// How often is looked at what is written: a limit must be noticed soon even in a tree that takes long to sum up.
+const DISK_INTERVAL: (Duration, Duration) = (Duration::from_millis(250), Duration::from_millis(1_500));
 /// How often memory is summed up where no cgroup holds it.
-const MEMORY_INTERVAL: Duration = Duration::from_millis(200);
+const MEMORY_INTERVAL: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
+/// How often is looked whether a survey hangs.
+const SURVEY_INTERVAL: Duration = Duration::from_secs(5);
+/// How often a sandbox is killed that has not ended.
+const KILL_INTERVAL: Duration = Duration::from_millis(100);
 /// How long a worker has, beyond the agent's grace, to say how the agent ended.
 const LAST_WORDS: Duration = Duration::from_millis(700);
 
@@ -28,14 +37,10 @@ pub(crate) enum Action {
 pub(crate) struct Watch {
     deadline: Instant,
     grace: Duration,
-    disk: DiskWatch,
-    memory: Option<MemoryWatch>,
+    disk: Disk,
+    surveys: Vec<Survey>,
+    news: News,
     ending: Option<Ending>,
-}
-
-struct MemoryWatch {
-    limit_bytes: u64,
-    next: Instant,
 }
 
 /// Why and when the sandbox is killed if it does not end by itself.
@@ -60,27 +65,34 @@ pub(crate) struct WatchPlan {
 }
 
 impl Watch {
-    pub(crate) fn new(plan: WatchPlan, now: Instant) -> Self {
-        let memory =
-            plan.memory_bytes.map(|limit_bytes| MemoryWatch { limit_bytes, next: now + MEMORY_INTERVAL });
-        Self {
-            // A timeout beyond what the clock can tell is as good as none; a year is such a one.
-            deadline: now + plan.timeout.min(Duration::from_secs(365 * 24 * 3600)),
-            grace: plan.grace,
-            disk: DiskWatch::new(plan.watched, plan.most_bytes, now),
-            memory,
-            ending: None,
+    /// Begins to watch.
+    ///
+    /// # Errors
+    /// If no thread can be started for the surveys.
+    pub(crate) fn start(plan: WatchPlan, now: Instant) -> io::Result<Self> {
+        let (news, disk) = (News::new()?, Disk { folders: plan.watched, limit_bytes: plan.most_bytes });
+        let mut surveys = vec![survey_disk(disk.clone(), &news)?];
+        if let Some(limit_bytes) = plan.memory_bytes {
+            surveys.push(survey_memory(limit_bytes, &news)?);
         }
+        // A timeout beyond what the clock can tell is as good as none; a year is such a one.
+        let deadline = now + plan.timeout.min(Duration::from_secs(365 * 24 * 3600));
+        Ok(Self { deadline, grace: plan.grace, disk, surveys, news, ending: None })
+    }
+
+    /// Readable when there is something to decide before [`Self::next_check`]; nothing once the sandbox is to end.
+    pub(crate) fn news(&self) -> Option<BorrowedFd<'_>> {
+        self.ending.is_none().then(|| self.news.as_fd())
     }
 
     /// How long nothing needs to be looked at.
     pub(crate) fn next_check(&self, now: Instant) -> Duration {
-        let mut next = self.ending.map_or(self.deadline, |ending| ending.kill_at);
-        next = next.min(self.disk.next_check());
-        if let Some(memory) = &self.memory {
-            next = next.min(memory.next);
+        match self.ending {
+            // What was killed and is still there takes its time to die.
+            Some(ending) if now >= ending.kill_at => KILL_INTERVAL,
+            Some(ending) => ending.kill_at.saturating_duration_since(now),
+            None => self.deadline.saturating_duration_since(now).min(SURVEY_INTERVAL),
         }
-        next.saturating_duration_since(now)
     }
 
     /// Why the sandbox was ended, if it was the shim that ended it; or which limit it had broken by then.
@@ -89,8 +101,13 @@ impl Watch {
         self.ending.map(|ending| ending.cause).or_else(over)
     }
 
-    /// What to do now. `child` is the ancestor of whatever the agent starts, once that is known.
-    pub(crate) fn decide(&mut self, woken: &Woken, now: Instant, child: Option<i32>) -> Action {
+    /// Says which process is the ancestor of whatever the agent starts, once that is known.
+    pub(crate) fn set_ancestor(&self, ancestor: Option<i32>) {
+        self.surveys.iter().for_each(|survey| survey.set_ancestor(ancestor));
+    }
+
+    /// What to do now.
+    pub(crate) fn decide(&mut self, woken: &Woken, now: Instant) -> Action {
         if let Some(ending) = self.ending {
             let kill = now >= ending.kill_at || woken.kill_requested || woken.owner_gone;
             return if kill { Action::Kill } else { Action::Wait };
@@ -99,10 +116,8 @@ impl Watch {
             ExitCause::OwnerGone
         } else if woken.kill_requested {
             ExitCause::Killed
-        } else if self.disk.is_over(now, child) {
-            ExitCause::Limit { hit: LimitHit::Disk }
-        } else if self.memory_is_over(now, child) {
-            ExitCause::Limit { hit: LimitHit::Memory }
+        } else if let Some(hit) = self.surveys.iter().find_map(|survey| survey.hit(now)) {
+            ExitCause::Limit { hit }
         } else if now >= self.deadline {
             self.ending = Some(Ending { cause: ExitCause::Deadline, kill_at: now + self.grace + LAST_WORDS });
             return Action::Ask;
@@ -112,16 +127,20 @@ impl Watch {
         self.ending = Some(Ending { cause, kill_at: now });
         Action::Kill
     }
+}
 
-    fn memory_is_over(&mut self, now: Instant, child: Option<i32>) -> bool {
-        let Some(memory) = &mut self.memory else { return false };
-        if now < memory.next {
-            return false;
-        }
-        memory.next = now + MEMORY_INTERVAL;
-        let used = |child| processes::resident_bytes(child).saturating_add(unnamed::memory_bytes(child));
-        child.map_or(0, used) > memory.limit_bytes
-    }
+fn survey_disk(disk: Disk, news: &News) -> io::Result<Survey> {
+    let (shortest, longest) = DISK_INTERVAL;
+    let (over, unmeasured) = (LimitHit::Disk, LimitHit::DiskUnmeasured);
+    let subject = Subject { name: "disk", over, unmeasured, shortest, longest };
+    Survey::start(subject, news.clone(), move |ancestor| disk.look(ancestor))
+}
+
+fn survey_memory(limit_bytes: u64, news: &News) -> io::Result<Survey> {
+    let (shortest, longest) = MEMORY_INTERVAL;
+    let (over, unmeasured) = (LimitHit::Memory, LimitHit::MemoryUnmeasured);
+    let subject = Subject { name: "memory", over, unmeasured, shortest, longest };
+    Survey::start(subject, news.clone(), move |ancestor| memory::look(limit_bytes, ancestor))
 }
 
 #[cfg(test)]
@@ -136,7 +155,7 @@ mod tests {
             most_bytes: 1 << 40,
             memory_bytes: Some(u64::MAX),
         };
-        Watch::new(plan, now)
+        Watch::start(plan, now).unwrap()
     }
 
     #[test]
@@ -144,10 +163,10 @@ mod tests {
         let start = Instant::now();
         let mut watch = watch(start);
         let at = |ms| start + Duration::from_millis(ms);
-        assert_eq!(watch.decide(&Woken::default(), at(999), Some(1)), Action::Wait);
-        assert_eq!(watch.decide(&Woken::default(), at(1_000), Some(1)), Action::Ask);
-        assert_eq!(watch.decide(&Woken::default(), at(1_400), Some(1)), Action::Wait);
-        assert_eq!(watch.decide(&Woken::default(), at(2_200), Some(1)), Action::Kill);
+        assert_eq!(watch.decide(&Woken::default(), at(999)), Action::Wait);
+        assert_eq!(watch.decide(&Woken::default(), at(1_000)), Action::Ask);
+        assert_eq!(watch.decide(&Woken::default(), at(1_400)), Action::Wait);
+        assert_eq!(watch.decide(&Woken::default(), at(2_200)), Action::Kill);
         assert_eq!(watch.verdict(), Some(ExitCause::Deadline));
     }
 
@@ -156,7 +175,7 @@ mod tests {
         let start = Instant::now();
         let mut watch = watch(start);
         let woken = Woken { owner_gone: true, ..Woken::default() };
-        assert_eq!(watch.decide(&woken, start, Some(1)), Action::Kill);
+        assert_eq!(watch.decide(&woken, start), Action::Kill);
         assert_eq!(watch.verdict(), Some(ExitCause::OwnerGone));
     }
 }

@@ -7,9 +7,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::ErrorCode;
 use cofferdam_core::Actor;
+use cofferdam_operations::KeyText;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
+use super::caller::Caller;
 use super::origin;
 use crate::app::App;
 use crate::errors::ApiError;
@@ -25,24 +27,24 @@ pub(crate) async fn require_key(State(app): State<App>, mut request: Request, ne
     let may_come_without = may_come_without(&app, &request);
     // A request cannot be held while others are waited for, its body being one that only one may read.
     let key = key_of(request.headers()).map(|key| key.map(str::to_owned));
-    match actor_of(&app, key, may_come_without).await {
-        Ok(actor) => {
-            request.extensions_mut().insert(actor);
+    match caller_of(&app, key, may_come_without).await {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
             next.run(request).await
         }
         Err(error) => error.into_response(),
     }
 }
 
-async fn actor_of(
+async fn caller_of(
     app: &App,
     key: Result<Option<String>, ApiError>,
     may_come_without: bool,
-) -> Result<Actor, ApiError> {
+) -> Result<Caller, ApiError> {
     let refused = |message: &str| ApiError::new(ErrorCode::Unauthorized, message);
     let Some(text) = key? else {
         return match may_come_without {
-            true => Ok(Actor::Loopback),
+            true => Ok(Caller { actor: Actor::Loopback, key: None }),
             false => {
                 Err(refused("an API key is needed: send it as `X-API-Key`, or as `Authorization: Bearer`"))
             }
@@ -50,8 +52,9 @@ async fn actor_of(
     };
     // A key that is no key is answered in the same way as one that is not known.
     let unknown = || refused("the API key is not known, or was revoked");
-    let key = text.parse().map_err(|_| unknown())?;
-    app.keys().find(&key, app.store()).await?.ok_or_else(unknown)
+    let key: KeyText = text.parse().map_err(|_| unknown())?;
+    let actor = app.keys().find(&key, app.store()).await?.ok_or_else(unknown)?;
+    Ok(Caller { actor, key: Some(key) })
 }
 
 fn key_of(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {

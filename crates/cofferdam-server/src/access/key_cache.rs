@@ -51,7 +51,10 @@ impl KeyCache {
         if record.revoked_at_ms.is_none()
             && last_use.is_none_or(|last| now_ms.saturating_sub(last) >= USED_EVERY_MS)
         {
-            store.use_key(&record.id, now_ms).await?;
+            // It is a time for people to read: a full disk must not lock out those who only read.
+            if let Err(error) = store.use_key(&record.id, now_ms).await {
+                tracing::warn!(%error, key.id = %record.id, "the use of a key could not be written down");
+            }
         }
         Ok(live(record))
     }

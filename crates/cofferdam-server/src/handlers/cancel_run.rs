@@ -1,13 +1,11 @@
 //! `POST /api/v1/runs/{id}/cancel`.
 
 use axum::Json;
-use axum::extract::State;
 use cofferdam_api::{CancelResponse, RunIdText};
 use cofferdam_core::RunId;
 use http::StatusCode;
 
 use crate::access::By;
-use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::{NoBody, Path};
 
@@ -18,8 +16,7 @@ use crate::extract::{NoBody, Path};
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn cancel_run(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     Path(id): Path<RunId>,
     _body: NoBody,
 ) -> Result<(StatusCode, Json<CancelResponse>), ApiError> {

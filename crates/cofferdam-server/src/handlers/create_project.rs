@@ -1,16 +1,13 @@
 //! `POST /api/v1/projects`.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::IntoResponse;
 use cofferdam_api::{CreateProjectRequest, ProjectResponse};
-use cofferdam_operations::ProjectInput;
 use http::StatusCode;
 use http::header::LOCATION;
 
 use super::create_run;
 use crate::access::By;
-use crate::app::App;
 use crate::errors::ApiError;
 use crate::surroundings::ServiceSurroundings;
 use crate::{extract, wire};
@@ -22,16 +19,13 @@ use crate::{extract, wire};
     (status = 409, description = "There is a project of this name.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn create_project(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     extract::Json(body): extract::Json<CreateProjectRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
     let names_paths = body.repo.starts_with('/');
-    let CreateProjectRequest { name, repo, reference, max_concurrency } = body;
-    let input = ProjectInput { name, repo, reference, max_concurrency };
     let project = create_run::looking_at_paths(names_paths, async move {
         let surroundings = ServiceSurroundings::of(&app);
-        Ok(app.operations().create_project(&actor, &input, &surroundings).await?)
+        Ok(app.operations().create_project(&actor, &body, &surroundings).await?)
     })
     .await?;
     let location = [(LOCATION, format!("/api/v1/projects/{}", project.id))];

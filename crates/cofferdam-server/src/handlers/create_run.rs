@@ -1,7 +1,6 @@
 //! `POST /api/v1/runs`.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::{CreateRunRequest, DryRunResponse, ErrorCode, RunResponse};
 use cofferdam_core::{Actor, InputSyntax, RunId};
@@ -29,8 +28,7 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
     (status = 409, description = "The key was used for another request, or options conflict.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn create_run(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     headers: HeaderMap,
     extract::Json(body): extract::Json<CreateRunRequest>,
 ) -> Result<Response, ApiError> {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::{CreateRunRequest, ErrorCode, ExecuteAnswer};
 use cofferdam_core::{Actor, RunId};
@@ -33,11 +32,12 @@ const APPLIED: &str = "preference-applied";
         headers(("Location" = String, description = "Where it is."), ("Preference-Applied" = String, description = "Which preference."))),
     (status = 404, description = "There is no such project, agent, policy or path.", body = cofferdam_api::ErrorBody),
     (status = 409, description = "The key was used for another request, or options conflict.", body = cofferdam_api::ErrorBody),
+    (status = 422, description = "There is no such repository, branch, tag or commit, or its host refuses it.", body = cofferdam_api::ErrorBody),
+    (status = 502, description = "The repository's host does not answer.", body = cofferdam_api::ErrorBody),
     (status = 504, description = "The run's time was up.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn execute(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     axum::Extension(request_id): axum::Extension<RequestId>,
     headers: HeaderMap,
     extract::Json(body): extract::Json<CreateRunRequest>,

@@ -26,7 +26,7 @@ pub(super) async fn answer(
     request_id: &str,
 ) -> Result<Response, ApiError> {
     let record = app.operations().read_run(actor, run).await?;
-    let outcome = record.outcome.clone().unwrap_or(Outcome::Cancelled);
+    let Some(outcome) = record.outcome.clone() else { return Err(unknown(&record)) };
     if let Some(code) = code_of(&outcome) {
         return Err(refusal(code, &record, &outcome));
     }
@@ -82,6 +82,8 @@ fn code_of(outcome: &Outcome) -> Option<ErrorCode> {
             | FailureClass::Overloaded
             | FailureClass::Model => None,
             FailureClass::Auth => Some(ErrorCode::MissingApiKey),
+            FailureClass::Repository => Some(ErrorCode::RepositoryRefused),
+            FailureClass::RepositoryHost => Some(ErrorCode::RepositoryUnreachable),
             FailureClass::AgentMissing
             | FailureClass::Workspace
             | FailureClass::Sandbox
@@ -96,15 +98,28 @@ fn code_of(outcome: &Outcome) -> Option<ErrorCode> {
 }
 
 fn refusal(code: ErrorCode, record: &RunRecord, outcome: &Outcome) -> ApiError {
-    let run = &record.request.id;
     let message = message_of(outcome).unwrap_or_else(|| "the run failed".to_owned());
-    ApiError::new(code, message).with(json!({
+    ApiError::new(code, message).with(details(record))
+}
+
+/// A damaged record: the run has a final state, and nothing says how it ended. Any outcome would be a guess.
+fn unknown(record: &RunRecord) -> ApiError {
+    let (run, state) = (&record.request.id, record.state);
+    tracing::error!(run.id = %run, %state, "the record of an ended run has no outcome");
+    let message =
+        format!("it is unknown how the run ended: its state is `{state}`, and no outcome is on record");
+    ApiError::new(ErrorCode::InternalError, message).with(details(record))
+}
+
+fn details(record: &RunRecord) -> serde_json::Value {
+    let run = &record.request.id;
+    json!({
         "run_id": run,
         "sandbox_id": wire::sandbox(run, record.attempts.max(1)),
         "state": record.state,
         "attempts": record.attempts,
-        "outcome": outcome,
-    }))
+        "outcome": record.outcome,
+    })
 }
 
 fn message_of(outcome: &Outcome) -> Option<String> {

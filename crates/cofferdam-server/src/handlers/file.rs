@@ -4,10 +4,11 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use cofferdam_api::ErrorCode;
-use cofferdam_core::{Actor, RunId};
+use cofferdam_core::{Actor, RunId, iso_time};
 use cofferdam_store::Artifact;
 use futures_util::stream;
 use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use serde_json::json;
 use tokio::io::AsyncReadExt;
 
 use crate::app::App;
@@ -31,7 +32,11 @@ pub(super) async fn find(
         artifact.name == name && attempt.is_none_or(|attempt| artifact.attempt == attempt)
     };
     let found = artifacts.into_iter().filter(is_it).max_by_key(|artifact| artifact.attempt);
-    found.ok_or_else(not_there)
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let removed_at_ms = app.operations().read_run(actor, run).await?.files_removed_at_ms;
+    Err(removed_at_ms.map_or_else(not_there, |at_ms| removed("the files of the run were", at_ms)))
 }
 
 /// The whole file. It was made by an agent, so that no browser is to take it for anything but bytes.
@@ -68,6 +73,12 @@ fn failed(error: &std::io::Error) -> ApiError {
 
 fn not_there() -> ApiError {
     ApiError::new(ErrorCode::ArtifactNotFound, "the run has left no such file, or it is no longer kept")
+}
+
+/// A run that left nothing is not the same as one whose files were removed since.
+pub(super) fn removed(what: &str, at_ms: u64) -> ApiError {
+    let message = format!("{what} removed on {}, as `retention` says", iso_time(at_ms));
+    ApiError::new(ErrorCode::ArtifactNotFound, message).with(json!({ "removed_at_ms": at_ms }))
 }
 
 async fn next(file: Option<Opened>) -> Option<(std::io::Result<Bytes>, Option<Opened>)> {

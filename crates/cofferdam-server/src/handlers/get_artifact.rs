@@ -1,13 +1,11 @@
 //! `GET /api/v1/runs/{id}/artifacts/{attempt}/{name}`.
 
-use axum::extract::State;
 use axum::response::Response;
 use cofferdam_api::RunIdText;
 use cofferdam_core::RunId;
 
 use super::file;
 use crate::access::By;
-use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
 
@@ -20,8 +18,7 @@ use crate::extract::Path;
     (status = 404, description = "There is no such run or file.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_artifact(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     Path((id, attempt, name)): Path<(RunId, u32, String)>,
 ) -> Result<Response, ApiError> {
     let artifact = file::find(&app, &actor, &id, Some(attempt), &name).await?;

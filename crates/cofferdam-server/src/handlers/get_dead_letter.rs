@@ -1,13 +1,11 @@
 //! `GET /api/v1/dead-letters/{run}`.
 
 use axum::Json;
-use axum::extract::State;
 use cofferdam_api::{DeadLetterResponse, RunIdText};
 use cofferdam_core::RunId;
 
 use crate::access::By;
-use crate::app::App;
-use crate::errors::ApiError;
+use crate::errors::Answer;
 use crate::extract::Path;
 use crate::wire;
 
@@ -17,9 +15,8 @@ use crate::wire;
     (status = 404, description = "The run is no dead letter.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_dead_letter(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     Path(run): Path<RunId>,
-) -> Result<Json<DeadLetterResponse>, ApiError> {
+) -> Answer<DeadLetterResponse> {
     Ok(Json(wire::letter(app.operations().read_dead_letter(&actor, &run).await?)))
 }

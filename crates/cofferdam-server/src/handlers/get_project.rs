@@ -1,12 +1,10 @@
 //! `GET /api/v1/projects/{project}`.
 
 use axum::Json;
-use axum::extract::State;
 use cofferdam_api::{ProjectRefText, ProjectResponse};
 
 use crate::access::By;
-use crate::app::App;
-use crate::errors::ApiError;
+use crate::errors::Answer;
 use crate::extract::Path;
 use crate::wire;
 
@@ -15,10 +13,6 @@ use crate::wire;
     (status = 200, description = "The project.", body = ProjectResponse),
     (status = 404, description = "There is no such project.", body = cofferdam_api::ErrorBody),
 ))]
-pub(crate) async fn get_project(
-    By(actor): By,
-    State(app): State<App>,
-    Path(project): Path<String>,
-) -> Result<Json<ProjectResponse>, ApiError> {
+pub(crate) async fn get_project(By(actor, app): By, Path(project): Path<String>) -> Answer<ProjectResponse> {
     Ok(Json(wire::project(app.operations().read_project(&actor, &project).await?)))
 }

@@ -1,13 +1,11 @@
 //! `GET /api/v1/runs/{id}`.
 
 use axum::Json;
-use axum::extract::State;
 use cofferdam_api::{RunIdText, RunResponse};
 use cofferdam_core::RunId;
 
 use crate::access::By;
-use crate::app::App;
-use crate::errors::ApiError;
+use crate::errors::Answer;
 use crate::extract::Path;
 use crate::wire;
 
@@ -16,10 +14,6 @@ use crate::wire;
     (status = 200, description = "The run.", body = RunResponse),
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
-pub(crate) async fn get_run(
-    By(actor): By,
-    State(app): State<App>,
-    Path(id): Path<RunId>,
-) -> Result<Json<RunResponse>, ApiError> {
+pub(crate) async fn get_run(By(actor, app): By, Path(id): Path<RunId>) -> Answer<RunResponse> {
     Ok(Json(wire::run(app.operations().read_run(&actor, &id).await?)))
 }

@@ -1,19 +1,17 @@
 //! `GET /api/v1/agents`.
 
 use axum::Json;
-use axum::extract::State;
 use cofferdam_api::{AgentList, AgentResponse};
 use cofferdam_core::{Effective, Provider, choose_agent};
 
 use crate::access::By;
-use crate::app::App;
-use crate::errors::ApiError;
+use crate::errors::Answer;
 
 /// The agents that can be named in `options.agent`: those of the settings, and the CLIs themselves.
 #[utoipa::path(get, path = "/api/v1/agents", tag = "agents", responses(
     (status = 200, description = "The agents.", body = AgentList),
 ))]
-pub(crate) async fn list_agents(By(actor): By, State(app): State<App>) -> Result<Json<AgentList>, ApiError> {
+pub(crate) async fn list_agents(By(actor, app): By) -> Answer<AgentList> {
     app.operations().may_list_agents(&actor).await?;
     Ok(Json(AgentList { agents: agents(app.settings()) }))
 }

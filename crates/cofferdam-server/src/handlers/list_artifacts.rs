@@ -1,13 +1,11 @@
 //! `GET /api/v1/runs/{id}/artifacts`.
 
 use axum::Json;
-use axum::extract::State;
 use cofferdam_api::{ArtifactList, RunIdText};
 use cofferdam_core::RunId;
 
 use crate::access::By;
-use crate::app::App;
-use crate::errors::ApiError;
+use crate::errors::Answer;
 use crate::extract::Path;
 use crate::wire;
 
@@ -16,11 +14,7 @@ use crate::wire;
     (status = 200, description = "The files.", body = ArtifactList),
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
-pub(crate) async fn list_artifacts(
-    By(actor): By,
-    State(app): State<App>,
-    Path(id): Path<RunId>,
-) -> Result<Json<ArtifactList>, ApiError> {
+pub(crate) async fn list_artifacts(By(actor, app): By, Path(id): Path<RunId>) -> Answer<ArtifactList> {
     let artifacts = app.operations().read_artifacts(&actor, &id).await?;
     let artifacts = artifacts.into_iter().map(|artifact| wire::artifact(&id, artifact)).collect();
     Ok(Json(ArtifactList { artifacts }))

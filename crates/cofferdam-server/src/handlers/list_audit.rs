@@ -1,12 +1,10 @@
 //! `GET /api/v1/audit`.
 
 use axum::Json;
-use axum::extract::State;
 use cofferdam_api::{AuditList, AuditQuery};
 
 use crate::access::By;
-use crate::app::App;
-use crate::errors::ApiError;
+use crate::errors::Answer;
 use crate::extract::Query;
 use crate::wire;
 
@@ -14,11 +12,7 @@ use crate::wire;
 #[utoipa::path(get, path = "/api/v1/audit", tag = "audit", params(AuditQuery), responses(
     (status = 200, description = "A page of changes.", body = AuditList),
 ))]
-pub(crate) async fn list_audit(
-    By(actor): By,
-    State(app): State<App>,
-    Query(query): Query<AuditQuery>,
-) -> Result<Json<AuditList>, ApiError> {
+pub(crate) async fn list_audit(By(actor, app): By, Query(query): Query<AuditQuery>) -> Answer<AuditList> {
     let page = app.operations().read_audit(&actor, query.before, query.limit).await?;
     let changes = page.changes.into_iter().map(wire::audit).collect();
     Ok(Json(AuditList { changes, next_before: page.next_before }))

@@ -4,11 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::{EventsPage, EventsQuery, RunIdText};
-use cofferdam_core::{Actor, RunId};
+use cofferdam_core::RunId;
 use http::HeaderMap;
 
 use super::stream;
-use crate::access::By;
+use crate::access::Caller;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::{Path, Query};
@@ -25,29 +25,29 @@ use crate::extract::{Path, Query};
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn list_events(
-    By(actor): By,
+    caller: Caller,
     State(app): State<App>,
     Path(id): Path<RunId>,
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    events(&app, &actor, &id, &query, &headers).await
+    events(&app, &caller, &id, &query, &headers).await
 }
 
 /// The events of a run, in the form that the caller wants.
 pub(super) async fn events(
     app: &App,
-    actor: &Actor,
+    caller: &Caller,
     id: &RunId,
     query: &EventsQuery,
     headers: &HeaderMap,
 ) -> Result<Response, ApiError> {
     let after = stream::after(headers, query.after)?;
     if stream::is_wanted(headers) {
-        app.operations().read_run(actor, id).await?;
-        return stream::stream(app, id, after);
+        app.operations().read_run(&caller.actor, id).await?;
+        return stream::stream(app, caller, id, after);
     }
-    let page = app.operations().read_events(actor, id, after, query.limit).await?;
+    let page = app.operations().read_events(&caller.actor, id, after, query.limit).await?;
     let events = page.events.into_iter().map(Into::into).collect();
     let (next_after, ended) = (page.next_after, page.ended);
     Ok(Json(EventsPage { run_id: id.clone(), events, next_after, ended }).into_response())

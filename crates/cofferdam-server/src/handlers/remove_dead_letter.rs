@@ -1,12 +1,10 @@
 //! `DELETE /api/v1/dead-letters/{run}`.
 
-use axum::extract::State;
 use cofferdam_api::RunIdText;
 use cofferdam_core::RunId;
 use http::StatusCode;
 
 use crate::access::By;
-use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
 
@@ -16,8 +14,7 @@ use crate::extract::Path;
     (status = 404, description = "The run is no dead letter.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn remove_dead_letter(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     Path(run): Path<RunId>,
 ) -> Result<StatusCode, ApiError> {
     app.operations().remove_dead_letter(&actor, &run).await?;

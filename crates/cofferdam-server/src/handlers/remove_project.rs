@@ -1,11 +1,9 @@
 //! `DELETE /api/v1/projects/{project}`.
 
-use axum::extract::State;
 use cofferdam_api::ProjectRefText;
 use http::StatusCode;
 
 use crate::access::By;
-use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::Path;
 
@@ -15,8 +13,7 @@ use crate::extract::Path;
     (status = 404, description = "There is no such project.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn remove_project(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     Path(project): Path<String>,
 ) -> Result<StatusCode, ApiError> {
     app.operations().remove_project(&actor, &project).await?;

@@ -1,13 +1,11 @@
 //! `POST /api/v1/dead-letters/{run}/replay`.
 
-use axum::extract::State;
 use axum::response::IntoResponse;
 use cofferdam_api::{RunIdText, RunResponse};
 use cofferdam_core::RunId;
 
 use super::create_run;
 use crate::access::By;
-use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::{NoBody, Path};
 
@@ -17,8 +15,7 @@ use crate::extract::{NoBody, Path};
     (status = 404, description = "The run is no dead letter.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn replay_dead_letter(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     Path(run): Path<RunId>,
     _body: NoBody,
 ) -> Result<impl IntoResponse, ApiError> {

@@ -1,13 +1,11 @@
 //! `POST /api/v1/runs/{id}/retry`.
 
-use axum::extract::State;
 use axum::response::IntoResponse;
 use cofferdam_api::{RunIdText, RunResponse};
 use cofferdam_core::RunId;
 
 use super::create_run;
 use crate::access::By;
-use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::{NoBody, Path};
 
@@ -18,8 +16,7 @@ use crate::extract::{NoBody, Path};
     (status = 409, description = "It has not ended.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn retry_run(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     Path(id): Path<RunId>,
     _body: NoBody,
 ) -> Result<impl IntoResponse, ApiError> {

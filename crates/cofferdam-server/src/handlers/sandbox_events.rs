@@ -7,7 +7,7 @@ use cofferdam_core::SandboxId;
 use http::HeaderMap;
 
 use super::list_events::events;
-use crate::access::By;
+use crate::access::Caller;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract::{Path, Query};
@@ -23,11 +23,11 @@ use crate::extract::{Path, Query};
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn sandbox_events(
-    By(actor): By,
+    caller: Caller,
     State(app): State<App>,
     Path(id): Path<SandboxId>,
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    events(&app, &actor, &id.attempt().run, &query, &headers).await
+    events(&app, &caller, &id.attempt().run, &query, &headers).await
 }

@@ -1,7 +1,6 @@
 //! `/api/v1/sandboxes/{id}/messages`: says something to the agent in a sandbox.
 
 use axum::Json;
-use axum::extract::State;
 use cofferdam_api::{MessageList, MessageResponse, SandboxIdText, SendMessageRequest};
 use cofferdam_core::SandboxId;
 use http::StatusCode;
@@ -9,8 +8,7 @@ use http::StatusCode;
 use super::list_messages::messages;
 use super::send_message::send;
 use crate::access::By;
-use crate::app::App;
-use crate::errors::ApiError;
+use crate::errors::{Answer, ApiError};
 use crate::extract::{self, Path};
 
 /// The messages into a sandbox's run, with their receipts.
@@ -19,10 +17,9 @@ use crate::extract::{self, Path};
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn list_sandbox_messages(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     Path(id): Path<SandboxId>,
-) -> Result<Json<MessageList>, ApiError> {
+) -> Answer<MessageList> {
     messages(&app, &actor, &id.attempt().run).await
 }
 
@@ -34,8 +31,7 @@ pub(crate) async fn list_sandbox_messages(
     (status = 409, description = "The run has ended.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn send_sandbox_message(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     Path(id): Path<SandboxId>,
     extract::Json(message): extract::Json<SendMessageRequest>,
 ) -> Result<(StatusCode, Json<MessageResponse>), ApiError> {

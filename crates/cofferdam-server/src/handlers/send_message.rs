@@ -1,7 +1,6 @@
 //! `POST /api/v1/runs/{id}/messages`.
 
 use axum::Json;
-use axum::extract::State;
 use cofferdam_api::{MessageResponse, MessageState, RunIdText, SendMessageRequest};
 use cofferdam_core::{Actor, RunId};
 use http::StatusCode;
@@ -19,8 +18,7 @@ use crate::extract::{self, Path};
     (status = 409, description = "The run has ended.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn send_message(
-    By(actor): By,
-    State(app): State<App>,
+    By(actor, app): By,
     Path(id): Path<RunId>,
     extract::Json(message): extract::Json<SendMessageRequest>,
 ) -> Result<(StatusCode, Json<MessageResponse>), ApiError> {

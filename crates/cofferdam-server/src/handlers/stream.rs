@@ -12,6 +12,7 @@ use http::HeaderMap;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::hub::{Frames, Reader};
@@ -48,8 +49,8 @@ pub(super) fn after(headers: &HeaderMap, asked: Option<u64>) -> Result<u64, ApiE
     }
 }
 
-/// The stream of a run that is on record.
-pub(super) fn stream(app: &App, run: &RunId, after: u64) -> Result<Response, ApiError> {
+/// The stream of a run that is on record, to somebody who may read it. It is cut when their key is revoked.
+pub(super) fn stream(app: &App, caller: &Caller, run: &RunId, after: u64) -> Result<Response, ApiError> {
     let permit = std::sync::Arc::clone(app.streams())
         .try_acquire_owned()
         .map_err(|_| ApiError::new(ErrorCode::Busy, "there are too many open streams of events"))?;
@@ -57,6 +58,7 @@ pub(super) fn stream(app: &App, run: &RunId, after: u64) -> Result<Response, Api
         reader: app.hub().read(run, after),
         heartbeat: app.bounds().heartbeat,
         app: app.clone(),
+        caller: caller.clone(),
         has_begun: false,
         _permit: permit,
         _counted: app.metrics().stream(),
@@ -71,6 +73,7 @@ struct Open {
     reader: Reader,
     heartbeat: Duration,
     app: App,
+    caller: Caller,
     has_begun: bool,
     _permit: OwnedSemaphorePermit,
     _counted: Counted,
@@ -82,7 +85,12 @@ async fn next(mut open: Open) -> Option<(Result<Bytes, std::convert::Infallible>
         // The head goes out at once, so that whoever waits for events knows that they will come.
         return Some((Ok(Bytes::from_static(b": open\n\n")), open));
     }
-    let frames = match tokio::time::timeout(open.heartbeat, open.reader.next()).await {
+    let next = tokio::time::timeout(open.heartbeat, open.reader.next()).await;
+    // Asked after the wait and before anything is sent, so that nothing of what came later than the revocation goes out.
+    if !open.caller.is_still_known(&open.app).await {
+        return None;
+    }
+    let frames = match next {
         Err(_) => return Some((Ok(Bytes::from_static(sse::HEARTBEAT.as_bytes())), open)),
         Ok(Ok(frames)) => frames,
         Ok(Err(_)) => {

@@ -20,9 +20,12 @@ async fn only_run(place: &Place) -> RunId {
 
 /// Sends a task and ends its run like this.
 async fn executed(body: &Value, outcome: &Outcome, diff: Option<&str>) -> Answer {
-    let place = Place::start().await;
+    executed_at(&Place::start().await, body, outcome, diff).await
+}
+
+async fn executed_at(place: &Place, body: &Value, outcome: &Outcome, diff: Option<&str>) -> Answer {
     let node = async {
-        let run = only_run(&place).await;
+        let run = only_run(place).await;
         let claimed = place.claim(&run).await;
         place.say(&claimed, "working").await;
         place.finish(&claimed, outcome, diff).await;
@@ -59,7 +62,7 @@ async fn the_diff_is_left_out_if_nobody_wants_it() {
 #[tokio::test]
 async fn an_agent_that_failed_is_a_result_and_a_run_without_a_chance_is_an_error() {
     let body = json!({ "task": "Fix it" });
-    for class in FailureClass::ALL {
+    for &class in FailureClass::ALL {
         let ended = executed(&body, &Outcome::failed(class, "no luck"), None).await;
         match class {
             FailureClass::Agent
@@ -76,6 +79,8 @@ async fn an_agent_that_failed_is_a_result_and_a_run_without_a_chance_is_an_error
                 assert_eq!(ended.body["error"], "no luck");
             }
             FailureClass::Auth => assert_eq!(ended.refusal(), (500, "MISSING_API_KEY")),
+            FailureClass::Repository => assert_eq!(ended.refusal(), (422, "REPOSITORY_REFUSED")),
+            FailureClass::RepositoryHost => assert_eq!(ended.refusal(), (502, "REPOSITORY_UNREACHABLE")),
             FailureClass::AgentMissing
             | FailureClass::Workspace
             | FailureClass::Sandbox
@@ -94,6 +99,21 @@ async fn an_agent_that_failed_is_a_result_and_a_run_without_a_chance_is_an_error
     assert_eq!(late.refusal(), (504, "EXECUTION_TIMEOUT"));
     let cancelled = executed(&body, &Outcome::Cancelled, None).await;
     assert_eq!((cancelled.status, &cancelled.body["metadata"]["state"]), (200, &json!("cancelled")));
+}
+
+#[tokio::test]
+async fn a_run_of_which_no_outcome_is_on_record_is_not_told_as_cancelled() {
+    let place = Place::start().await;
+    // A damaged record: what the node writes as the outcome is lost.
+    let database = rusqlite::Connection::open(place.folder.path().join("cofferdam.db")).unwrap();
+    let lose = "CREATE TRIGGER lose AFTER UPDATE OF outcome ON runs WHEN NEW.outcome IS NOT NULL \
+                BEGIN UPDATE runs SET outcome = NULL WHERE id = NEW.id; END";
+    database.execute_batch(lose).unwrap();
+    let ended = executed_at(&place, &json!({ "task": "x" }), &Outcome::Succeeded, None).await;
+    assert_eq!(ended.refusal(), (500, "INTERNAL_ERROR"), "{}", ended.body);
+    assert!(ended.body["error"].as_str().unwrap().contains("unknown how the run ended"), "{}", ended.body);
+    let details = &ended.body["details"];
+    assert_eq!((&details["state"], &details["outcome"]), (&json!("succeeded"), &Value::Null));
 }
 
 #[tokio::test]

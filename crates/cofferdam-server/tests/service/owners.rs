@@ -51,7 +51,7 @@ async fn what_may_not_be_started_may_not_be_run_again() {
         json!({ "options": { "unmask": [".env"] } }),
         json!({ "options": { "memory": "900g" } }),
         json!({ "options": { "disk": "900g" } }),
-        json!({ "options": { "vendor_tools": true, "network": "sealed" } }),
+        json!({ "options": { "vendor_tools": ["web_search"], "network": "sealed" } }),
         json!({ "options": { "env": ["HOME"] } }),
         json!({ "repo": "https://10.0.0.1/acme/app" }),
         json!({ "repo": "https://localhost/acme/app" }),

@@ -133,6 +133,12 @@ async fn numbers_are_those_of_the_routes_and_never_of_what_callers_make_up() {
     place.get("/made/up", &place.read).await;
     let text = place.get("/metrics", &place.read).await.body.as_str().unwrap().to_owned();
     assert!(text.contains("cofferdam_store_up 1"), "{text}");
+    let bytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the disk can be looked at");
+        line.trim().parse::<u64>().expect("a number of bytes")
+    };
+    let (free, size) = (bytes("cofferdam_disk_free_bytes "), bytes("cofferdam_disk_size_bytes "));
+    assert!(size > 0 && free <= size, "{free} of {size}");
     assert!(text.contains(r#"route="/api/v1/runs/{id}",method="GET",status="200""#), "{text}");
     assert!(!text.contains("made/up") && !text.contains(run.as_str()), "{text}");
 }

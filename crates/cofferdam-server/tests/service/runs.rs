@@ -258,6 +258,35 @@ async fn what_a_run_leaves_is_handed_out_byte_for_byte_and_nothing_else_is() {
 }
 
 #[tokio::test]
+async fn what_was_removed_is_not_told_as_if_it_had_never_been() {
+    let place = Place::start().await;
+    let run = place.queued().await;
+    let claimed = place.claim(&run).await;
+    place.say(&claimed, "hello").await;
+    place.finish(&claimed, &Outcome::Succeeded, Some("diff --git a/x b/x\n")).await;
+    let long_ago = Some(u64::MAX >> 8);
+    let retention = cofferdam_store::Retention {
+        events_before_ms: long_ago,
+        artifacts_before_ms: long_ago,
+        now_ms: 1_800_000_000_000,
+        ..cofferdam_store::Retention::default()
+    };
+    place.store.expire(&retention).await.unwrap();
+    for path in ["diff", "artifacts/1/diff", "logs"] {
+        let gone = place.get(&format!("/api/v1/runs/{run}/{path}"), &place.read).await;
+        assert_eq!(gone.refusal(), (404, "ARTIFACT_NOT_FOUND"), "{path}");
+        assert_eq!(gone.body["details"]["removed_at_ms"], 1_800_000_000_000_u64, "{path}: {}", gone.body);
+        assert!(gone.body["error"].as_str().unwrap().contains("2027-01-15"), "{}", gone.body);
+    }
+    let told = place.client(&place.read).run(&run).await.unwrap();
+    assert_eq!((told.state, told.outcome), (RunState::Succeeded, Some(Outcome::Succeeded)));
+    assert_eq!(
+        (told.events_removed_at_ms, told.files_removed_at_ms),
+        (retention.now_ms.into(), retention.now_ms.into())
+    );
+}
+
+#[tokio::test]
 async fn a_record_that_leads_out_of_its_folder_leads_nowhere() {
     let place = Place::start().await;
     let run = place.queued().await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cofferdam_api::client::Next;
 use cofferdam_api::{EventsQuery, sse};
-use cofferdam_core::{Outcome, RunState};
+use cofferdam_core::{Actor, Outcome, RunState, Scope};
 
 use crate::fixture::{Place, Setup, answer, http};
 
@@ -83,6 +83,32 @@ async fn a_silent_stream_says_that_it_lives() {
         text.push_str(std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap());
     }
     assert!(!text.contains("data:"), "{text}");
+}
+
+#[tokio::test]
+async fn a_stream_is_cut_when_its_key_is_revoked() {
+    let mut setup = Setup::default();
+    setup.bounds.heartbeat = Duration::from_millis(10);
+    let place = Place::with(setup).await;
+    let run = place.queued().await;
+    let claimed = place.claim(&run).await;
+    let made = place.key("k", &[Scope::Read]).await;
+    let open = async |key: &str| {
+        let request = http().get(place.url(&format!("/api/v1/runs/{run}/events")));
+        request.header("x-api-key", key).header("accept", sse::MEDIA_TYPE).send().await.unwrap()
+    };
+    let (mut cut, mut other) = (open(made.key.reveal()).await, open(&place.read).await);
+    cut.chunk().await.unwrap().unwrap();
+    place.operations().revoke_key(&Actor::LocalUser, &made.id).await.unwrap();
+    // A key that was looked up a moment ago is known for a second longer.
+    let end = async { while cut.chunk().await.unwrap().is_some() {} };
+    tokio::time::timeout(Duration::from_secs(30), end).await.expect("the stream is cut");
+    place.say(&claimed, "a secret of later").await;
+    let mut text = String::new();
+    while !text.contains("a secret of later") {
+        text.push_str(std::str::from_utf8(&other.chunk().await.unwrap().unwrap()).unwrap());
+    }
+    assert_eq!(open(made.key.reveal()).await.status(), 401);
 }
 
 #[tokio::test]

@@ -2,11 +2,11 @@
 //! the actor may ask for: over HTTP, and by the operation itself.
 
 use cofferdam_core::{
-    Action, Actor, DeadLetter, ErrorClass, FailureClass, Mode, Network, Outcome, OwnerName, RunId,
-    RunRequest, Scope, Scopes,
+    Action, Actor, DeadLetter, ErrorClass, FailureClass, Mode, Network, Outcome, OwnerName, ProjectInput,
+    RunId, RunListInput, RunRequest, Scope, Scopes,
 };
 use cofferdam_mandate::issue;
-use cofferdam_operations::{Error, NewKeyInput, Operations, ProjectInput, RunListInput};
+use cofferdam_operations::{Error, NewKeyInput, Operations};
 use cofferdam_server::KeyRule;
 use cofferdam_store::Left;
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use cofferdam_core::{
-    AgentSetup, CapabilitySets, Conversation, DeadLetter, ErrorClass, FailureClass, InsideLimits,
+    AgentSetup, CapabilitySets, Conversation, DeadLetter, DiskLimit, ErrorClass, FailureClass, InsideLimits,
     InsideNetwork, InsideSeal, Mode, NamespaceFact, NodeId, Outcome, OutsideSeal, PlaceId, Placement, Policy,
     ProjectId, PromptSetup, RetryPolicy, Role, RunId, RunRequest, Seal, SessionStart, Source, Spent, Tried,
     WorkspaceKind,
@@ -315,6 +315,7 @@ pub(crate) fn seal() -> Seal {
             cgroup: None,
             limits_note: Some("memory is watched".to_owned()),
             workspace_bytes: Some(1 << 30),
+            disk: DiskLimit::Sampled,
         },
         hidden: vec![".env".to_owned()],
         stripped: Vec::new(),

@@ -58,94 +58,32 @@ impl<'v> Value<'v> {
     }
 }
 
-impl<'v> From<&'v str> for Value<'v> {
-    fn from(text: &'v str) -> Self {
-        Self::Text(Some(Cow::Borrowed(text)))
-    }
+/// What becomes which value.
+macro_rules! made_from {
+    ($($given:ty => |$value:ident| $made:expr;)+) => { $(
+        impl<'v> From<$given> for Value<'v> {
+            fn from($value: $given) -> Self {
+                $made
+            }
+        }
+    )+ };
 }
-
-impl<'v> From<&'v String> for Value<'v> {
-    fn from(text: &'v String) -> Self {
-        Self::from(text.as_str())
-    }
-}
-
-impl From<String> for Value<'_> {
-    fn from(text: String) -> Self {
-        Self::Text(Some(Cow::Owned(text)))
-    }
-}
-
-impl<'v> From<Cow<'v, str>> for Value<'v> {
-    fn from(text: Cow<'v, str>) -> Self {
-        Self::Text(Some(text))
-    }
-}
-
-impl<'v> From<Option<&'v str>> for Value<'v> {
-    fn from(text: Option<&'v str>) -> Self {
-        Self::Text(text.map(Cow::Borrowed))
-    }
-}
-
-impl From<Option<String>> for Value<'_> {
-    fn from(text: Option<String>) -> Self {
-        Self::Text(text.map(Cow::Owned))
-    }
-}
-
-impl From<RunState> for Value<'_> {
-    fn from(state: RunState) -> Self {
-        Self::from(state.as_str())
-    }
-}
-
-impl From<i64> for Value<'_> {
-    fn from(value: i64) -> Self {
-        Self::Integer(Some(value))
-    }
-}
-
-impl From<u64> for Value<'_> {
-    fn from(value: u64) -> Self {
-        Self::Integer(Some(int(value)))
-    }
-}
-
-impl From<u32> for Value<'_> {
-    fn from(value: u32) -> Self {
-        Self::Integer(Some(value.into()))
-    }
-}
-
-impl From<Option<u64>> for Value<'_> {
-    fn from(value: Option<u64>) -> Self {
-        Self::Integer(value.map(int))
-    }
-}
-
-impl From<Option<u32>> for Value<'_> {
-    fn from(value: Option<u32>) -> Self {
-        Self::Integer(value.map(i64::from))
-    }
-}
-
-impl From<bool> for Value<'_> {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-impl<'v> From<&'v [u8]> for Value<'v> {
-    fn from(bytes: &'v [u8]) -> Self {
-        Self::Bytes(bytes)
-    }
-}
-
-impl From<Option<Vec<String>>> for Value<'_> {
-    fn from(texts: Option<Vec<String>>) -> Self {
-        Self::Texts(texts)
-    }
+made_from! {
+    &'v str => |text| Self::Text(Some(Cow::Borrowed(text)));
+    &'v String => |text| Self::from(text.as_str());
+    String => |text| Self::Text(Some(Cow::Owned(text)));
+    Cow<'v, str> => |text| Self::Text(Some(text));
+    Option<&'v str> => |text| Self::Text(text.map(Cow::Borrowed));
+    Option<String> => |text| Self::Text(text.map(Cow::Owned));
+    RunState => |state| Self::from(state.as_str());
+    i64 => |value| Self::Integer(Some(value));
+    u64 => |value| Self::Integer(Some(int(value)));
+    u32 => |value| Self::Integer(Some(value.into()));
+    Option<u64> => |value| Self::Integer(value.map(int));
+    Option<u32> => |value| Self::Integer(value.map(i64::from));
+    bool => |value| Self::Bool(value);
+    &'v [u8] => |bytes| Self::Bytes(bytes);
+    Option<Vec<String>> => |texts| Self::Texts(texts);
 }
 
 macro_rules! names {

@@ -187,5 +187,7 @@ fn read_run(row: Row<'_>) -> Result<RunRecord, Error> {
         created_at_ms: row.get("created_at")?,
         updated_at_ms: row.get("updated_at")?,
         finished_at_ms: row.get("finished_at")?,
+        events_removed_at_ms: row.get("events_removed_at")?,
+        files_removed_at_ms: row.get("files_removed_at")?,
     })
 }

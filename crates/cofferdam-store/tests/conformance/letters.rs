@@ -9,7 +9,7 @@ use crate::on_every_store;
 on_every_store! {
     async fn a_letter_is_kept_with_the_end_of_its_run(fixture: Fixture) {
         let store = fixture.open().await;
-        for (number, class) in ErrorClass::ALL.into_iter().enumerate() {
+        for (number, class) in ErrorClass::ALL.iter().copied().enumerate() {
             let claimed = claimed_run(&store, number as u128).await;
             let left = dead(class);
             store.finish(&claimed.lease, &lost(), &left, 2_000 + number as u64).await.unwrap();
@@ -18,7 +18,7 @@ on_every_store! {
             assert_eq!(store.run(&kept.run).await.unwrap().letter, Letter::Dead);
         }
         let listed: Vec<_> = store.letters(None).await.unwrap().into_iter().map(|kept| kept.letter.error_class).collect();
-        let newest_first: Vec<_> = ErrorClass::ALL.into_iter().rev().collect();
+        let newest_first: Vec<_> = ErrorClass::ALL.iter().rev().copied().collect();
         assert_eq!(listed, newest_first);
         assert_eq!(store.letter_runs().await.unwrap().len(), ErrorClass::ALL.len());
     }

@@ -8,8 +8,8 @@ use cofferdam_core::{
     KeyId, MessageKind, Mode, Outcome, Project, ProjectId, Role, RunState, Scope, Scopes, Source,
 };
 use cofferdam_store::{
-    ArtifactPlace, Left, ModeReport, NewArtifact, NewKey, NodeHealth, NodeRecord, NodeReport, Receipt,
-    ReceiptState, Retention, RunCursor, RunFilter,
+    ArtifactPlace, Expired, Left, ModeReport, NewArtifact, NewKey, NodeHealth, NodeRecord, NodeReport,
+    Receipt, ReceiptState, Retention, RunCursor, RunFilter,
 };
 
 fn report(running: u32, health: NodeHealth) -> NodeRecord {
@@ -35,6 +35,14 @@ fn key(number: u128, sha256: &str) -> NewKey {
     let scopes: Scopes = [Scope::Read, Scope::Run].into_iter().collect();
     let (name, owner) = ("ci".to_owned(), "the ci team".parse().expect("the name of an owner"));
     NewKey { id: KeyId::new(1, number), name, owner, sha256: sha256.to_owned(), scopes }
+}
+
+fn file(number: u32) -> ArtifactPlace {
+    ArtifactPlace::File(format!("/runs/{number}/diff.patch").into())
+}
+
+fn artifact(number: u32) -> NewArtifact {
+    NewArtifact { name: "diff".to_owned(), place: file(number), bytes: 1, sha256: "aa".to_owned() }
 }
 
 on_every_store! {
@@ -130,13 +138,6 @@ on_every_store! {
 
     async fn what_is_old_is_forgotten_and_dead_letters_and_living_runs_are_not(fixture: Fixture) {
         let store = fixture.open().await;
-        let file = |number: u32| ArtifactPlace::File(format!("/runs/{number}/diff.patch").into());
-        let artifact = |number: u32| NewArtifact {
-            name: "diff".to_owned(),
-            place: file(number),
-            bytes: 1,
-            sha256: "aa".to_owned(),
-        };
         for number in 1..=3_u32 {
             let claimed = claimed_run(&store, number.into()).await;
             let lines: Vec<_> = (0..5).map(line).collect();
@@ -174,6 +175,37 @@ on_every_store! {
         assert_eq!(event_types(&store, &alive.attempt.run).await, ["run.queued", "run.claimed"]);
         let again = store.expire(&retention).await.unwrap();
         assert_eq!((again.events, again.artifacts.len()), (0, 0), "nothing is left to forget");
+    }
+
+    async fn what_was_removed_is_said_to_be_and_the_first_files_go_when_all_take_too_much(fixture: Fixture) {
+        let store = fixture.open().await;
+        for number in 1..=4_u32 {
+            let claimed = claimed_run(&store, number.into()).await;
+            let what = Left { artifacts: vec![artifact(number)], ..left(&[]) };
+            store.finish(&claimed.lease, &Outcome::Succeeded, &what, 1_000 * u64::from(number)).await.unwrap();
+        }
+        let removed = async |number: u32| {
+            let run = store.run(&request(number.into()).id).await.unwrap();
+            (run.events_removed_at_ms, run.files_removed_at_ms)
+        };
+        let all: u64 = (1..=4).map(|number| artifact(number).bytes).sum();
+        let enough = Retention { artifacts_most_bytes: Some(all), now_ms: 6_000, ..Retention::default() };
+        assert_eq!(store.expire(&enough).await.unwrap(), Expired::default());
+        let less = Retention { artifacts_most_bytes: Some(all - artifact(1).bytes - 1), ..enough };
+        assert_eq!(store.expire(&less).await.unwrap().artifacts, [file(1), file(2)]);
+        assert_eq!(store.expire(&less).await.unwrap(), Expired::default());
+        let old = Retention {
+            events_before_ms: Some(3_500),
+            artifacts_before_ms: Some(3_500),
+            now_ms: 7_000,
+            ..Retention::default()
+        };
+        assert_eq!(store.expire(&old).await.unwrap().artifacts, [file(3)]);
+        let told = [removed(1).await, removed(2).await, removed(3).await, removed(4).await];
+        let (early, late) = (Some(6_000), Some(7_000));
+        assert_eq!(told, [(late, early), (late, early), (late, late), (None, None)]);
+        let run = store.run(&request(1).id).await.unwrap();
+        assert_eq!((run.state, run.outcome), (RunState::Succeeded, Some(Outcome::Succeeded)));
     }
 
     async fn marks_say_how_far_runs_are_and_leave_out_those_that_are_not(fixture: Fixture) {

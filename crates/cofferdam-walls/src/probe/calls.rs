@@ -57,6 +57,8 @@ const CALLS: &[(&str, c_long, [c_long; 5])] = &[
     ("io_uring_setup", libc::SYS_io_uring_setup, [1, NOWHERE, 0, 0, 0]),
     ("io_uring_enter", libc::SYS_io_uring_enter, [NOBODY, 0, 0, 0, NOWHERE]),
     ("io_uring_register", libc::SYS_io_uring_register, [NOBODY, 0, NOWHERE, 0, 0]),
+    // EFAULT
+    ("io_setup", libc::SYS_io_setup, [1, NOWHERE, 0, 0, 0]),
     // EOPNOTSUPP, EFAULT, EFAULT
     ("keyctl", libc::SYS_keyctl, [0xffff, 0, 0, 0, 0]),
     ("add_key", libc::SYS_add_key, [NOWHERE, NOWHERE, NOWHERE, 0, 0]),
@@ -84,6 +86,11 @@ const CALLS: &[(&str, c_long, [c_long; 5])] = &[
     // would be EPERM without a filter too.
     ("socket_raw", libc::SYS_socket, [libc::AF_INET as c_long, libc::SOCK_RAW as c_long, -1, 0, 0]),
     ("socket_packet", libc::SYS_socket, [libc::AF_PACKET as c_long, 15, 0, 0, 0]),
+    (
+        "socket_multipath",
+        libc::SYS_socket,
+        [libc::AF_INET as c_long, 15, libc::IPPROTO_MPTCP as c_long, 0, 0],
+    ),
     ("socket_vsock", libc::SYS_socket, [libc::AF_VSOCK as c_long, 15, 0, 0, 0]),
     // EBADF
     ("ioctl_tiocsti", libc::SYS_ioctl, [NOBODY, libc::TIOCSTI as c_long, NOWHERE, 0, 0]),

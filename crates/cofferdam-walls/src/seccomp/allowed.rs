@@ -1,4 +1,7 @@
 //! What ordinary programs do: shells, git, compilers, Python, Node, Go, Java.
+//!
+//! Not among it: the older asynchronous I/O (`io_setup`). Its requests are counted for the whole machine (`fs.aio-max-nr`), so
+//! that one agent could take them from everybody. Programs that know it do without where a kernel does not have it.
 
 use std::collections::BTreeSet;
 
@@ -87,11 +90,6 @@ const EVERYWHERE: &[libc::c_long] = &[
     libc::SYS_inotify_add_watch,
     libc::SYS_inotify_init1,
     libc::SYS_inotify_rm_watch,
-    libc::SYS_io_cancel,
-    libc::SYS_io_destroy,
-    libc::SYS_io_getevents,
-    libc::SYS_io_setup,
-    libc::SYS_io_submit,
     libc::SYS_ppoll,
     libc::SYS_pselect6,
     libc::SYS_signalfd4,
@@ -100,7 +98,6 @@ const EVERYWHERE: &[libc::c_long] = &[
     libc::SYS_madvise,
     libc::SYS_membarrier,
     libc::SYS_memfd_create,
-    libc::SYS_memfd_secret,
     libc::SYS_mincore,
     libc::SYS_mlock,
     libc::SYS_mlock2,

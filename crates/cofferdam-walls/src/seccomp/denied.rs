@@ -31,6 +31,8 @@ const ALWAYS: &[libc::c_long] = &[
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_fanotify_init,
+    // Memory that not even the kernel looks into: nobody could tell what is there.
+    libc::SYS_memfd_secret,
     // Keys are kept per user and not per namespace: those of the host's user could be read.
     libc::SYS_keyctl,
     libc::SYS_add_key,
@@ -87,6 +89,11 @@ const NEW_NAMESPACE: [libc::c_int; 7] = [
 /// kernel code that is seldom looked at.
 const FAMILIES: [libc::c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
+/// What is spoken over the internet's families: whatever the type of socket implies, TCP, UDP, and the two by which `ping` asks.
+/// The others are kernel code that is seldom looked at and often loaded on demand: Multipath TCP, UDP-Lite, SCTP, DCCP.
+const PROTOCOLS: [libc::c_int; 5] =
+    [libc::IPPROTO_IP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMP, libc::IPPROTO_ICMPV6];
+
 /// The type of a socket without `SOCK_CLOEXEC` and `SOCK_NONBLOCK`.
 const SOCKET_TYPE: u64 = 0xf;
 
@@ -112,6 +119,7 @@ pub(super) fn rules() -> Result<Rules, BackendError> {
 
 fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
     let netlink = number(libc::AF_NETLINK);
+    let [ip, tcp, udp, icmp, icmp6] = PROTOCOLS.map(|known| int(2, Op::Ne, number(known)));
     let of_type = |kind: libc::c_int| int(1, Op::MaskedEq(SOCKET_TYPE), number(kind));
     Ok(vec![
         all(FAMILIES.map(|family| int(0, Op::Ne, number(family))))?,
@@ -120,6 +128,7 @@ fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
         // Raw packets. Netlink sockets are "raw" by name only.
         all([int(0, Op::Ne, netlink), of_type(libc::SOCK_RAW)])?,
         all([of_type(SOCK_PACKET)])?,
+        all([int(0, Op::Ne, number(libc::AF_UNIX)), int(0, Op::Ne, netlink), ip, tcp, udp, icmp, icmp6])?,
     ])
 }
 

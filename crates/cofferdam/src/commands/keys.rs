@@ -7,6 +7,7 @@ use cofferdam_store::KeyRecord;
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
+use crate::commands::ListArgs;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::record_place::open_store;
@@ -40,14 +41,6 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
     /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
-/// The flags of `keys list`.
-#[derive(Debug, Args)]
-pub(crate) struct ListArgs {
-    /// Print one JSON array
     #[arg(long)]
     json: bool,
 }

@@ -44,7 +44,7 @@ pub(crate) async fn run(args: &MessageArgs, caller: &Caller) -> Result<ExitCode,
     let secrets = CallerSecrets::of(caller)?;
     let home = caller.open_state()?;
     let Accepted { request, notices, mode_by, .. } =
-        request_from(args, &new_run_id()?, caller, &home, &settings, &secrets)?;
+        request_from(args, &new_run_id(), caller, &home, &settings, &secrets)?;
     let settings = settings.settings;
     if request.policy.mode == Mode::Docker {
         // A variable that cannot be read is not overlooked by whoever wants a container.
@@ -56,9 +56,9 @@ pub(crate) async fn run(args: &MessageArgs, caller: &Caller) -> Result<ExitCode,
         terminal::write_stderr(&run::host_warning(&mode_by));
     }
     let mut watcher = Watcher::on_stderr();
-    let cancel = signals::cancel_on_signals(watcher.notices())
+    let cancel = signals::cancel_on_signals(watcher.notices(), &signals::OF_THIS_MACHINE)
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
-    let broker = BrokerSetup { secrets, settings };
+    let broker = BrokerSetup::new(caller, secrets, settings, caller.state_folder().as_deref())?;
     let mut see = |progress| watcher.see(&progress);
     let executed = run::execute(&home, caller, broker, request, &mut see, cancel).await;
     watcher.finish();

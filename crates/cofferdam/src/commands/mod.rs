@@ -22,10 +22,20 @@ pub(crate) mod stop;
 pub(crate) mod trust;
 pub(crate) mod work;
 
+use clap::Args;
+
 use crate::caller::Caller;
 use crate::cli::Command;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+
+/// The flags of a command that lists something.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
 
 /// Does what was asked.
 pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCode, Failure> {

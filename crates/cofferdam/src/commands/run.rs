@@ -17,8 +17,9 @@ mod tally;
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Actor, ChosenPolicy, Mode, Outcome, RunRequest, Workspace};
-use cofferdam_runner::{Cancel, Home, Progress, RunReport, run_attached};
+use cofferdam_broker::{GitRepository, NoGitCredential, Secrets};
+use cofferdam_core::{Actor, ChosenPolicy, Mode, Outcome, RunRequest, Source, Workspace};
+use cofferdam_runner::{Cancel, Home, Progress, RunReport, run_attached, workspace};
 use tokio::sync::watch;
 
 pub(crate) use self::args::RunArgs;
@@ -53,8 +54,8 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     loaded.warn();
     let settings = loaded.effective;
     let secrets = CallerSecrets::of(caller)?;
-    let accepted = request_from(&input, &new_run_id()?, caller, Workspace::FromInput, &settings, &secrets)?;
-    let accepted = Accepted { apply_to, ..accepted };
+    let accepted = request_from(&input, &new_run_id(), caller, Workspace::FromInput, &settings, &secrets)?;
+    let mut accepted = Accepted { apply_to, ..accepted };
     let settings = settings.settings;
     if accepted.request.policy.mode == Mode::Docker {
         // A variable that cannot be read is not overlooked by whoever wants a container.
@@ -65,7 +66,25 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
         announce(&accepted.notices);
         return dry_run::print(accepted.request, shown.json);
     }
-    carry_out(accepted, &shown, caller, BrokerSetup { secrets, settings }).await
+    let setup = BrokerSetup::new(caller, secrets, settings, caller.state_folder().as_deref())?;
+    if let Some(notice) = unnamed_origin(&accepted.request, &setup.secrets) {
+        accepted.notices.push(notice);
+    }
+    carry_out(accepted, &shown, caller, setup).await
+}
+
+/// What to know of a push that will be refused, since nobody named where it goes to.
+fn unnamed_origin(request: &RunRequest, secrets: &CallerSecrets) -> Option<String> {
+    let (Source::Local { path }, Some(branch)) = (&request.source, &request.policy.egress.push) else {
+        return None;
+    };
+    let url = workspace::origin(path)?;
+    let asked = secrets.git(&GitRepository { url: &url, origin_of: Some(path) });
+    (asked == Err(NoGitCredential::Unnamed)).then(|| {
+        format!(
+            "your token is not sent to {url}, which is only this repository's `origin`; to push `{branch}` type `cofferdam trust` first"
+        )
+    })
 }
 
 /// Says what there is to say before a run starts.
@@ -109,18 +128,19 @@ pub(crate) async fn carry_out(
     }
     let home = caller.open_state()?;
     let mut watcher = Watcher::on_stderr();
-    let cancel = signals::cancel_on_signals(watcher.notices())
+    let cancel = signals::cancel_on_signals(watcher.notices(), &signals::OF_THIS_MACHINE)
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
     let executed =
         execute(&home, caller, broker, accepted.request, &mut |progress| watcher.see(&progress), cancel)
             .await;
     watcher.finish();
     let finished = executed?;
-    show(&finished, accepted.apply_to.as_deref(), shown, &watcher).await
+    show(caller, &finished, accepted.apply_to.as_deref(), shown, &watcher).await
 }
 
 /// Shows what came of a run, and applies it if that was asked for.
 async fn show(
+    caller: &Caller,
     finished: &RunReport,
     apply_to: Option<&Path>,
     shown: &Shown,
@@ -129,7 +149,7 @@ async fn show(
     let mut code = ExitCode::from(&finished.outcome);
     let applied = match (apply_to, &finished.outcome, &finished.diff) {
         (Some(repository), Outcome::Succeeded, Some(diff)) => {
-            Some(apply::apply(diff, repository, finished).await)
+            Some(apply::apply(caller, diff, repository, finished).await)
         }
         _ => None,
     };
@@ -140,8 +160,7 @@ async fn show(
         patch::save(diff, target)?;
     }
     if shown.json {
-        let was_applied = applied.as_ref().map(Result::is_ok);
-        terminal::write_json(&to_json(finished, watcher.tally(), was_applied)?)?;
+        terminal::write_json(&to_json(finished, watcher.tally(), applied.as_ref())?)?;
     } else if let (Some(diff), None) = (&finished.diff, &shown.output) {
         patch::print(diff)?;
     }

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use cofferdam_core::{AgentName, Capacity, DrainSeconds, NodeName, RetentionSettings, Role, Settings};
+use cofferdam_core::{
+    AgentName, Capacity, DiskSpace, DrainSeconds, NodeName, RetentionSettings, Role, Settings,
+};
 use cofferdam_runner::{
     BrokerAccess, BrokerProcess, Dispatcher, DispatcherOptions, Home, ModesRule, Node, Stop, now_ms,
     retention::{self, Removed},
 };
-use cofferdam_store::{ClaimRules, Slots};
+use cofferdam_store::{ClaimRules, Slots, disk_space};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::caller::Caller;
 use crate::exit::ExitCode;
@@ -90,7 +93,7 @@ pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Fa
         false => BrokerAccess::Apart(broker(&home, name)?),
     };
     let rules = rules(&args.node.roles, &settings);
-    let setup = BrokerSetup { secrets: CallerSecrets::of(caller)?, settings: settings.clone() };
+    let setup = BrokerSetup::new(caller, CallerSecrets::of(caller)?, settings.clone(), Some(home.root()))?;
     let node = register_named(&home, caller, &setup, name, access, rules).await?;
     let options = DispatcherOptions {
         capacity: capacity(&args.node, &settings),
@@ -101,6 +104,9 @@ pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Fa
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     tracing::info!(node = %name, node.id = %node.id(), capacity = options.capacity, "working");
+    if !args.supervised {
+        say_what_is_kept(&settings.retention);
+    }
     let node = Arc::new(node);
     let forgetting = tokio::spawn(forget(Arc::clone(&node), settings.retention.clone()));
     Dispatcher::new(node, options).run(stop).await;
@@ -108,9 +114,15 @@ pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Fa
     Ok(ExitCode::Succeeded)
 }
 
+/// Whoever starts a service is told that it removes things, and where to say otherwise.
+pub(crate) fn say_what_is_kept(retention: &RetentionSettings) {
+    tracing::info!(kept = %retention, "what is older or more is removed; `retention` in settings.json changes that");
+}
+
 /// Removes what was kept long enough, again and again.
 async fn forget(node: Arc<Node>, retention: RetentionSettings) {
-    let mut hours = tokio::time::interval(FORGET_EVERY);
+    // Not at once: whoever starts a version that removes more than the one before has time to say otherwise.
+    let mut hours = tokio::time::interval_at(Instant::now() + FORGET_EVERY, FORGET_EVERY);
     loop {
         hours.tick().await;
         let removed =
@@ -119,6 +131,9 @@ async fn forget(node: Arc<Node>, retention: RetentionSettings) {
             Ok(removed) if removed == Removed::default() => {}
             Ok(removed) => tracing::info!(?removed, "what was kept long enough is removed"),
             Err(error) => tracing::warn!(%error, "what was kept long enough could not be removed"),
+        }
+        if let Some(space) = disk_space(node.home().root()).ok().filter(DiskSpace::is_low) {
+            tracing::warn!(disk = space.words(), "the disk of the state folder is nearly full");
         }
     }
 }

@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use cofferdam_core::{Actor, AllowRule, Event, MessageKind, RunId, RunState, Settings, with_causes};
+use async_trait::async_trait;
+use cofferdam_api::EventResponse;
+use cofferdam_core::{Actor, AllowRule, MessageKind, RunId, RunState, Settings, with_causes};
 use cofferdam_operations::{Error, Operations};
 use cofferdam_runner::artifacts::{self, DIFF};
 use cofferdam_runner::{Home, Node, dead_letters};
 use cofferdam_store::{KeptLetter, MessageId, RunRecord};
 
+use super::{Patch, RunRecords};
 use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -35,71 +38,6 @@ impl Here {
         self.node.operations()
     }
 
-    /// The runs, the newest first.
-    pub(crate) async fn list_runs(&self) -> Result<Vec<RunRecord>, Failure> {
-        self.operations().list_all_runs(&ACTOR).await.map_err(failure)
-    }
-
-    /// The ids of all runs.
-    pub(crate) async fn run_ids(&self) -> Result<Vec<RunId>, Failure> {
-        Ok(self.list_runs().await?.into_iter().map(|record| record.request.id).collect())
-    }
-
-    /// One run.
-    pub(crate) async fn run(&self, id: &RunId) -> Result<RunRecord, Failure> {
-        self.operations().read_run(&ACTOR, id).await.map_err(failure)
-    }
-
-    /// Its events after this number, in order; as many as the store gives at once, empty when there are no
-    /// more.
-    pub(crate) async fn events_after(&self, id: &RunId, after: u64) -> Result<Vec<Event>, Failure> {
-        let page = self.operations().read_events(&ACTOR, id, after, None).await.map_err(failure)?;
-        Ok(page.events)
-    }
-
-    /// The patch that it left, if one was collected.
-    pub(crate) async fn diff(&self, id: &RunId) -> Result<Option<PathBuf>, Failure> {
-        let artifacts = self.operations().read_artifacts(&ACTOR, id).await.map_err(failure)?;
-        let Some(diff) = artifacts.iter().rfind(|artifact| artifact.name == DIFF) else { return Ok(None) };
-        let fetched = artifacts::fetch(self.node.artifacts(), self.node.home(), diff).await;
-        fetched.map(Some).map_err(|error| match error.is_not_found() {
-            true => {
-                Failure::new(ExitCode::Failed, format!("the diff of {id} is gone: {}", with_causes(&error)))
-                    .hint("if the record was restored from a backup, copy the folder `runs` as well")
-            }
-            false => Failure::new(ExitCode::Internal, with_causes(&error)),
-        })
-    }
-
-    /// Asks for it to end. Returns the state after that.
-    pub(crate) async fn request_cancel(&self, id: &RunId) -> Result<RunState, Failure> {
-        self.operations().cancel_run(&ACTOR, id).await.map(|cancelled| cancelled.state).map_err(failure)
-    }
-
-    /// Adds to what the broker lets a run reach. False if it could already.
-    pub(crate) async fn allow(&self, id: &RunId, rule: &AllowRule) -> Result<bool, Failure> {
-        self.operations().allow_host(&ACTOR, id, rule).await.map_err(failure)
-    }
-
-    /// How many events a run has.
-    pub(crate) async fn event_count(&self, id: &RunId) -> Result<u64, Failure> {
-        Ok(self.run(id).await?.last_seq)
-    }
-
-    /// Leaves a message for a run; `None` if the run has ended and takes none.
-    pub(crate) async fn send(
-        &self,
-        id: &RunId,
-        kind: MessageKind,
-        content: &str,
-    ) -> Result<Option<MessageId>, Failure> {
-        match self.operations().send_message(&ACTOR, id, kind, content).await {
-            Ok(sent) => Ok(Some(sent.id)),
-            Err(Error::RunEnded(_)) => Ok(None),
-            Err(error) => Err(failure(error)),
-        }
-    }
-
     /// The runs that failed for good, the newest first.
     pub(crate) async fn letters(&self) -> Result<Vec<KeptLetter>, Failure> {
         self.operations().list_dead_letters(&ACTOR).await.map_err(failure)
@@ -116,10 +54,55 @@ impl Here {
         dead_letters::foreign(self.node.home(), letters)
             .map_err(|error| Failure::internal("the folder of dead letters cannot be read", &error))
     }
+}
+
+#[async_trait(?Send)]
+impl RunRecords for Here {
+    async fn list_runs(&self) -> Result<Vec<RunRecord>, Failure> {
+        self.operations().list_all_runs(&ACTOR).await.map_err(failure)
+    }
+
+    async fn run(&self, id: &RunId) -> Result<RunRecord, Failure> {
+        self.operations().read_run(&ACTOR, id).await.map_err(failure)
+    }
+
+    async fn events_after(&self, id: &RunId, after: u64) -> Result<Vec<EventResponse>, Failure> {
+        let page = self.operations().read_events(&ACTOR, id, after, None).await.map_err(failure)?;
+        Ok(page.events.into_iter().map(EventResponse::from).collect())
+    }
+
+    async fn diff(&self, id: &RunId) -> Result<Option<Patch>, Failure> {
+        let artifacts = self.operations().read_artifacts(&ACTOR, id).await.map_err(failure)?;
+        let Some(diff) = artifacts.iter().rfind(|artifact| artifact.name == DIFF) else { return Ok(None) };
+        let fetched = artifacts::fetch(self.node.artifacts(), self.node.home(), diff).await;
+        fetched.map(|path| Some(Patch::Kept(path))).map_err(|error| match error.is_not_found() {
+            true => {
+                Failure::new(ExitCode::Failed, format!("the diff of {id} is gone: {}", with_causes(&error)))
+                    .hint("if the record was restored from a backup, copy the folder `runs` as well")
+            }
+            false => Failure::new(ExitCode::Internal, with_causes(&error)),
+        })
+    }
+
+    async fn request_cancel(&self, id: &RunId) -> Result<RunState, Failure> {
+        self.operations().cancel_run(&ACTOR, id).await.map(|cancelled| cancelled.state).map_err(failure)
+    }
+
+    async fn allow(&self, id: &RunId, rule: &AllowRule) -> Result<bool, Failure> {
+        self.operations().allow_host(&ACTOR, id, rule).await.map_err(failure)
+    }
+
+    async fn send(&self, id: &RunId, kind: MessageKind, content: &str) -> Result<Option<MessageId>, Failure> {
+        match self.operations().send_message(&ACTOR, id, kind, content).await {
+            Ok(sent) => Ok(Some(sent.id)),
+            Err(Error::RunEnded(_)) => Ok(None),
+            Err(error) => Err(failure(error)),
+        }
+    }
 
     /// Removes an ended run: its record, then its artifacts, and with them those of any run whose removal
     /// was cut short in between.
-    pub(crate) async fn remove_run(&self, id: &RunId) -> Result<(), Failure> {
+    async fn remove_run(&self, id: &RunId) -> Result<(), Failure> {
         let failed = |error| Failure::internal("the run's artifacts could not be removed", &error);
         dead_letters::remove_file(self.node.home(), id)
             .map_err(|error| Failure::internal("the run's dead letter could not be removed", &error))?;
@@ -145,11 +128,10 @@ impl Here {
 /// What bringing a dead process's run to its end may need: its changes may have to be pushed. What cannot be read is left
 /// out, since nothing else that these commands do depends on it.
 fn for_recovery(home: &Home, caller: &Caller) -> BrokerSetup {
-    let egress = settings::read_in(home.root()).unwrap_or_default().egress;
-    BrokerSetup {
-        secrets: CallerSecrets::of(caller).unwrap_or_default(),
-        settings: Settings { egress, ..Settings::default() },
-    }
+    let Settings { egress, git, .. } = settings::read_in(home.root()).unwrap_or_default();
+    let settings = Settings { egress, git, ..Settings::default() };
+    let secrets = CallerSecrets::of(caller).unwrap_or_default();
+    BrokerSetup::new(caller, secrets, settings, Some(home.root())).unwrap_or_default()
 }
 
 /// What an operation that was not done means at the command line.

@@ -2,14 +2,16 @@
 
 use std::io::Write as _;
 
+use async_trait::async_trait;
 use cofferdam_api::{
     Client, ClientError, ErrorCode, EventResponse, EventsQuery, MOST_RUNS, RunQuery, RunResponse,
     SendMessageRequest,
 };
-use cofferdam_core::{Event, EventType, MessageKind, OwnerName, RunId, RunState, with_causes};
+use cofferdam_core::{MessageKind, OwnerName, RunId, RunState, with_causes};
 use cofferdam_store::{Letter, MessageId, RunRecord};
 use tempfile::TempPath;
 
+use super::{Patch, RunRecords};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 
@@ -24,7 +26,19 @@ impl There {
         Self { client }
     }
 
-    pub(super) async fn list_runs(&self) -> Result<Vec<RunRecord>, Failure> {
+    /// The patch in a file, which goes with what is returned.
+    pub(crate) async fn diff(&self, id: &RunId) -> Result<Option<TempPath>, Failure> {
+        match self.client.diff(id).await {
+            Ok(bytes) => kept(&bytes).map(Some),
+            Err(error) if error.code() == Some(ErrorCode::ArtifactNotFound) => Ok(None),
+            Err(error) => Err(failure(&error)),
+        }
+    }
+}
+
+#[async_trait(?Send)]
+impl RunRecords for There {
+    async fn list_runs(&self) -> Result<Vec<RunRecord>, Failure> {
         let mut query = RunQuery { limit: Some(MOST_RUNS), ..RunQuery::default() };
         let mut runs = Vec::new();
         loop {
@@ -37,35 +51,25 @@ impl There {
         }
     }
 
-    pub(super) async fn run(&self, id: &RunId) -> Result<RunRecord, Failure> {
+    async fn run(&self, id: &RunId) -> Result<RunRecord, Failure> {
         self.client.run(id).await.map(record_of).map_err(|error| failure(&error))
     }
 
-    pub(super) async fn events_after(&self, id: &RunId, after: u64) -> Result<Vec<Event>, Failure> {
+    async fn events_after(&self, id: &RunId, after: u64) -> Result<Vec<EventResponse>, Failure> {
         let query = EventsQuery { after: Some(after), limit: None };
         let page = self.client.events(id, &query).await.map_err(|error| failure(&error))?;
-        page.events.into_iter().map(event_of).collect()
+        Ok(page.events)
     }
 
-    /// The patch in a file, which goes with what is returned.
-    pub(crate) async fn diff(&self, id: &RunId) -> Result<Option<TempPath>, Failure> {
-        match self.client.diff(id).await {
-            Ok(bytes) => kept(&bytes).map(Some),
-            Err(error) if error.code() == Some(ErrorCode::ArtifactNotFound) => Ok(None),
-            Err(error) => Err(failure(&error)),
-        }
+    async fn diff(&self, id: &RunId) -> Result<Option<Patch>, Failure> {
+        Ok(There::diff(self, id).await?.map(Patch::Fetched))
     }
 
-    pub(super) async fn request_cancel(&self, id: &RunId) -> Result<RunState, Failure> {
+    async fn request_cancel(&self, id: &RunId) -> Result<RunState, Failure> {
         self.client.cancel(id).await.map(|answer| answer.state).map_err(|error| failure(&error))
     }
 
-    pub(super) async fn send(
-        &self,
-        id: &RunId,
-        kind: MessageKind,
-        content: &str,
-    ) -> Result<Option<MessageId>, Failure> {
+    async fn send(&self, id: &RunId, kind: MessageKind, content: &str) -> Result<Option<MessageId>, Failure> {
         let message = SendMessageRequest { kind, content: content.to_owned() };
         match self.client.send_message(id, &message).await {
             Ok(sent) => {
@@ -95,18 +99,8 @@ pub(crate) fn record_of(run: RunResponse) -> RunRecord {
         created_at_ms: run.created_at_ms,
         updated_at_ms: run.updated_at_ms,
         finished_at_ms: run.finished_at_ms,
-    }
-}
-
-fn event_of(event: EventResponse) -> Result<Event, Failure> {
-    let EventResponse { seq, at_ms, event_type, attempt, data } = event;
-    match EventType::parse(&event_type) {
-        Some(event_type) => Ok(Event { seq, at_ms, event_type, attempt, data }),
-        None => Err(Failure::new(
-            ExitCode::Internal,
-            format!("the service tells of an event `{event_type}`, which this program does not know"),
-        )
-        .hint("use the newer program")),
+        events_removed_at_ms: run.events_removed_at_ms,
+        files_removed_at_ms: run.files_removed_at_ms,
     }
 }
 

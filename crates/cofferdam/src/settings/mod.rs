@@ -60,7 +60,7 @@ pub(crate) fn read_in(folder: &Path) -> Result<Settings, Failure> {
 /// The settings of a service: those of the state folder and the variables. It works for many repositories, so that none
 /// around the folder that it happens to be started in has a say.
 pub(crate) fn read_for_service(caller: &Caller) -> Result<Effective, Failure> {
-    let effective = global(caller.state_folder().as_deref())?;
+    let effective = global(caller.state_to_read()?.as_deref())?;
     let variables = environment::layer(caller, &effective)?;
     let mut effective = effective.under(&variables);
     effective.settings.service = service(caller, &effective.settings)?;
@@ -84,7 +84,7 @@ pub(crate) fn local_folder(caller: &Caller) -> PathBuf {
 
 /// The caller's settings for work in a folder.
 pub(crate) fn load(caller: &Caller, folder: &Path) -> Result<Loaded, Failure> {
-    let state = caller.state_folder();
+    let state = caller.state_to_read()?;
     let mut effective = global(state.as_deref())?;
     let local = match local_file(folder, state.as_deref())? {
         None => None,
@@ -108,7 +108,7 @@ pub(crate) fn load(caller: &Caller, folder: &Path) -> Result<Loaded, Failure> {
 /// What of a repository's file takes effect once it is trusted.
 pub(crate) fn gains(caller: &Caller, file: &LocalFile) -> Result<Vec<Refused>, Failure> {
     let layer = layer_of(&file.text, &file.path, &Origin::Untrusted(file.path.clone()))?;
-    let effective = global(caller.state_folder().as_deref())?;
+    let effective = global(caller.state_to_read()?.as_deref())?;
     Ok(tighten(&effective, &layer).1)
 }
 

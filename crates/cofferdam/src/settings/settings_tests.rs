@@ -78,6 +78,38 @@ fn an_untrusted_file_may_only_tighten_until_it_is_trusted_and_again_after_an_edi
 }
 
 #[test]
+fn what_changes_while_trust_is_set_aside_is_not_trusted_afterwards() {
+    let place = Place::new();
+    let home = place.caller().open_state().unwrap();
+    let file = place.path("repo/.cofferdam/settings.json");
+    let set_aside = || TrustRecord::set_aside(&home, &place.path("repo")).unwrap();
+    place.local(HOST);
+    place.trust();
+    let aside = set_aside();
+    assert_eq!(place.mode(), Mode::Native, "whoever dies now leaves it untrusted");
+    assert_eq!(aside.settle(), Vec::<PathBuf>::new());
+    assert_eq!(place.mode(), Mode::Host, "it is as it was");
+    // What was trusted is brought back.
+    place.local("{}");
+    let aside = set_aside();
+    place.local(HOST);
+    assert_eq!(aside.settle(), std::slice::from_ref(&file));
+    assert_eq!(place.mode(), Mode::Native);
+    place.trust();
+    // It is removed, and brought back by the next.
+    let aside = set_aside();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(aside.settle(), [file]);
+    place.local(HOST);
+    assert_eq!(place.mode(), Mode::Native);
+    // That of another repository stays trusted.
+    place.trust();
+    let other = TrustRecord::set_aside(&home, &place.path("other")).unwrap();
+    assert_eq!(place.mode(), Mode::Host);
+    assert_eq!(other.settle(), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn a_copy_at_another_place_is_not_trusted() {
     let place = Place::new();
     place.local(HOST);

@@ -80,9 +80,11 @@ pub fn controls(target: &BrokerTarget) -> Vec<BrokerAttempt> {
     [proxy::controls(target), model::controls()].concat()
 }
 
-/// Those of the attempts that work once the canary's address is listed and the vendor may use its tools.
+/// Those of the attempts that work once the canary's address is listed and the vendor's tools are named, as far as there are names
+/// for them.
 #[must_use]
 pub fn opened(target: &BrokerTarget) -> Vec<BrokerAttempt> {
+    let by_name = ["vendors_web_search", "vendors_web_fetch", "search_in_a_chat"];
     let to_the_canary = [
         "loopback",
         "mapped_loopback",
@@ -94,8 +96,7 @@ pub fn opened(target: &BrokerTarget) -> Vec<BrokerAttempt> {
         "redirect_to_the_canary",
         "behind_a_good_request",
     ];
-    let opens = |attempt: &BrokerAttempt| {
-        attempt.refused == Refused::Model("vendor_tools") || to_the_canary.contains(&attempt.name)
-    };
+    let opens =
+        |attempt: &BrokerAttempt| by_name.contains(&attempt.name) || to_the_canary.contains(&attempt.name);
     attempts(target).into_iter().filter(opens).collect()
 }

@@ -35,6 +35,10 @@ pub(crate) fn every_behaviour_has_its_way() {
     run(&["fork", "300"]);
     run(&["disk", "83886080"]);
     run(&["fds", "2000"]);
+    for hiding in ["name", "zombie", "table"] {
+        run(&["hide", hiding, "disk", "80", ".", "0"]);
+        run(&["hide", hiding, "memory", "80", "0"]);
+    }
     let printed = run(&["output", "1000000"]).stdout;
     assert_eq!(printed.len(), 1_000_000);
     assert!(printed.iter().filter(|byte| **byte == b'\n').count() > 10_000);

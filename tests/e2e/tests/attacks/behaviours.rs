@@ -78,6 +78,31 @@ on_every_sealed_backend! {
         }
     }
 
+    // Held in files without a name, which only their holder knows of.
+    fn what_a_hidden_process_or_thread_holds_counts_as_written(stage: Sealed) {
+        for hiding in ["name", "zombie", "table"] {
+            let hidden = ["hide", hiding, "disk", "120", "/workspace", "15"];
+            let finished = stage.misbehave(&["--disk", "64MiB", "--timeout", "60s"], &hidden);
+            assert_eq!(finished.outcome(), "failed/disk_limit", "{hiding}: {}", finished.stderr);
+        }
+    }
+
+    // Where a control group counts, nothing hides from it; elsewhere we look ourselves.
+    fn what_a_hidden_process_or_thread_holds_counts_as_memory(stage: Sealed) {
+        for hiding in ["name", "zombie", "table"] {
+            let hidden = ["hide", hiding, "memory", "600", "15"];
+            let finished = stage.misbehave(&["--memory", "256MiB", "--timeout", "60s"], &hidden);
+            assert_eq!(finished.outcome(), "failed/out_of_memory", "{hiding}: {}", finished.stderr);
+        }
+    }
+
+    // What the kernel writes about them is gigabytes of text, and whoever reads it all misses the deadline by a minute.
+    fn processes_with_endless_mappings_are_ended_at_the_deadline(stage: Sealed) {
+        let finished = stage.misbehave(&["--timeout", "5s"], &["mappings", "40", "60000", "/tmp"]);
+        assert_eq!(finished.outcome(), "timed_out", "{}", finished.stderr);
+        assert!(finished.took < Duration::from_secs(30), "{:?}", finished.took);
+    }
+
     fn exhausting_descriptors_hurts_the_agent_alone(stage: Sealed) {
         let finished = stage.misbehave(&[], &["fds", "100000"]);
         assert_eq!(finished.outcome(), "failed/agent", "{}", finished.stderr);

@@ -2,3 +2,4 @@
 
 mod attempts;
 mod behaviours;
+mod other_owner;

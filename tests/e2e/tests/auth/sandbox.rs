@@ -3,6 +3,7 @@
 use std::os::unix::net::UnixListener;
 
 use cofferdam_e2e::{Agents, Engine};
+use cofferdam_scripted_model::{Answer, Script};
 use cofferdam_test_marks::once;
 use serde_json::{Value, json};
 
@@ -38,6 +39,16 @@ fn codex_is_ok_in_a_native_sandbox() {
 #[test]
 fn opencode_is_ok_in_a_native_sandbox() {
     is_ok_in_a_native_sandbox("opencode");
+}
+
+/// A trivial prompt has one turn, and this model takes it for a tool. What the broker saw counts: the key was taken.
+#[once]
+#[test]
+fn claude_is_ok_if_the_model_begins_with_a_tool() {
+    let Some(agents) = Agents::find() else { return };
+    let script = Script::new([]).ending_with(Answer::shell("true"));
+    let stage = Stage::with_script(script).with_agents(&agents).with_key(KEY);
+    stage.expect_in_time(&["--agent", "claude_code"], "ok");
 }
 
 #[once]

@@ -28,7 +28,7 @@ impl Stage {
         Self::with_script(Script::new([]).ending_with(Answer::text("never").held_at("never")))
     }
 
-    fn with_script(script: Script) -> Self {
+    pub(crate) fn with_script(script: Script) -> Self {
         let mut fixture = Fixture::new();
         let model = ScriptedModel::start(script.counting_asides().expecting_key(KEY));
         fixture.set_env("ANTHROPIC_BASE_URL", &model.base_url());

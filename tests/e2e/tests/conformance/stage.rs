@@ -53,7 +53,7 @@ pub(crate) const NATIVE: Kind = Kind {
     mode: Mode::Native,
     network: Network::None,
     make: Make::OnThisMachine(|state| {
-        let options = native::Options { state, binary: binary(), caller: caller(), without: Vec::new() };
+        let options = native::Options::new(state, binary(), caller());
         Arc::new(native::NativeBackend::new(options))
     }),
 };

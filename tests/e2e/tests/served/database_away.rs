@@ -63,7 +63,7 @@ fn a_database_that_is_away_for_a_while_loses_nothing_and_is_told_by_health() {
     });
     let said: Vec<&str> = events
         .iter()
-        .filter(|event| event.event_type == EventType::AgentMessage)
+        .filter(|event| event.known_type() == Some(EventType::AgentMessage))
         .filter_map(|event| event.data["text"].as_str())
         .collect();
     let expected: Vec<String> = (1..=LINES).map(|line| format!("line {line}")).collect();

@@ -28,6 +28,17 @@ impl SmallDisk {
         Self(place)
     }
 
+    /// Writes until less than a twentieth of it is left, which is room enough to go on.
+    fn fill_nearly(&self) -> PathBuf {
+        let path = self.0.join("nearly");
+        let space = || cofferdam_store::disk_space(&self.0).expect("it is mounted");
+        let mut file = fs::File::create(&path).expect("a new file");
+        while !space().is_low() {
+            file.write_all(&vec![7; 1 << 18]).expect("there is room");
+        }
+        path
+    }
+
     /// Writes until there is no space left; removing the file that it gives makes space again.
     fn fill(&self) -> PathBuf {
         let path = self.0.join("filling");
@@ -69,6 +80,18 @@ fn a_full_disk_refuses_new_work_and_loses_nothing_that_was_accepted() {
     let client = service.client();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let create = || runtime.block_on(client.create_run(&quick(), None));
+    let nearly = disk.fill_nearly();
+    let warned = || {
+        let health = runtime.block_on(client.health()).expect("health is answered");
+        health.reasons.iter().any(|reason| reason.contains("the disk of the state folder has"))
+    };
+    wait_until(IN_TIME, "it is said that the disk is nearly full", warned);
+    let doctor =
+        fixture.command().args(["sandbox", "doctor", "--json"]).env("COFFERDAM_HOME", disk.path()).output();
+    let doctor = String::from_utf8(doctor.expect("the binary can be started").stdout).expect("JSON is text");
+    assert!(doctor.contains(" % free ("), "{doctor}");
+    create().expect("work is still taken");
+    fs::remove_file(nearly).expect("our own file");
     let mut accepted: Vec<RunId> = (0..8).map(|_| create().expect("there is space").id).collect();
     let filling = disk.fill();
     // What the log has space for already may still be accepted, and then it counts.

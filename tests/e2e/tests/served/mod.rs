@@ -2,4 +2,5 @@
 
 mod database_away;
 mod full_disk;
+mod repositories;
 mod seed_calls;

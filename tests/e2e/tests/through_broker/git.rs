@@ -7,6 +7,7 @@ use base64::Engine as _;
 use cofferdam_e2e::{Finished, Fixture, Outside};
 use cofferdam_local_servers::GitHost;
 use cofferdam_test_marks::once;
+use serde_json::{Value, json};
 
 const TOKEN: &str = "a-token-that-stays-outside";
 /// `x-access-token:a-token-that-stays-outside`.
@@ -19,7 +20,7 @@ const COMMIT: &str = "git config user.name a && git config user.email a@localhos
 pub(crate) struct Forge {
     pub(crate) fixture: Fixture,
     pub(crate) host: GitHost,
-    _outside: Outside,
+    pub(crate) outside: Outside,
 }
 
 impl Forge {
@@ -41,12 +42,34 @@ impl Forge {
         fixture.set_env("SSL_CERT_FILE", &trusted);
         fixture.set_env("GIT_SSL_CAINFO", &trusted);
         fixture.set_env("COFFERDAM_GIT_TOKEN", TOKEN);
-        let forge = Self { fixture, host, _outside: outside };
+        let forge = Self { fixture, host, outside };
+        let port = forge.host.address().port();
+        forge.set_credentials(&json!([
+            { "host": format!("{HOST}:{port}"), "path": "team/app", "token_env": "COFFERDAM_GIT_TOKEN" },
+            { "host": format!("127.0.0.1:{port}"), "token_env": "COFFERDAM_GIT_TOKEN" },
+        ]));
         forge.fixture.git(&["remote", "add", "origin", &forge.url("app")]);
         forge
     }
 
-    fn url(&self, name: &str) -> String {
+    /// What `git.credentials` of the caller's settings says.
+    pub(crate) fn set_credentials(&self, credentials: &Value) {
+        self.set(&json!({ "git": { "credentials": credentials } }));
+    }
+
+    /// The caller's settings, with the name server of the fixture.
+    pub(crate) fn set(&self, settings: &Value) {
+        let mut settings = settings.clone();
+        settings["egress"] = json!({ "name_servers": [self.outside.names.address()] });
+        fs::write(self.fixture.state().join("settings.json"), settings.to_string()).expect("a new file");
+    }
+
+    /// Whether the host was ever sent a credential.
+    pub(crate) fn got_token(&self) -> bool {
+        self.host.seen().iter().any(|head| head.headers.contains_key("authorization"))
+    }
+
+    pub(crate) fn url(&self, name: &str) -> String {
         format!("https://{HOST}:{}/team/{name}.git", self.host.address().port())
     }
 
@@ -55,7 +78,7 @@ impl Forge {
     }
 
     /// The broker's names lead to this machine, which has to be allowed; the git host itself is not.
-    fn run(&self, flags: &[&str], script: &str) -> Finished {
+    pub(crate) fn run(&self, flags: &[&str], script: &str) -> Finished {
         let address = self.host.address().to_string();
         let flags = [["--allow", address.as_str()].as_slice(), flags].concat();
         self.fixture.run(&flags, &script.replace("OTHER", &self.url("other")))
@@ -190,8 +213,9 @@ async fn a_private_address_without_a_token_says_what_to_set() {
     forge.fixture.set_env("COFFERDAM_GIT_TOKEN", "");
     let url = format!("https://{}/team/app.git", forge.host.address());
     let run = forge.run(&["--repo", &url], "true");
-    assert_eq!(run.outcome(), "failed/workspace", "{}", run.stderr);
-    assert!(run.stderr.contains("COFFERDAM_GIT_TOKEN"), "{}", run.stderr);
+    assert_eq!(run.outcome(), "failed/repository", "{}", run.stderr);
+    let words = format!("export COFFERDAM_GIT_HOST={} COFFERDAM_GIT_TOKEN=TOKEN", forge.host.address());
+    assert!(run.stderr.contains(&words), "{}", run.stderr);
 }
 
 fn assert_nowhere(text: &str) {

@@ -31,7 +31,7 @@ pub(crate) fn feed(input: &[u8]) {
             headers.append(name, value);
         }
     }
-    let rules = Rules { placeholder: None, vendor_tools: false, body_bytes: BODY_BYTES };
+    let rules = Rules { placeholder: None, vendor_tools: Vec::new(), body_bytes: BODY_BYTES };
     if let Ok(rebuilt) = check(&method, &uri, &headers, rest, &rules) {
         passes(rebuilt, rest);
     }

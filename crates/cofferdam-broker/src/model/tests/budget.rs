@@ -54,7 +54,7 @@ async fn what_earlier_attempts_spent_counts() {
 async fn a_call_waits_for_the_one_in_flight_and_the_last_is_cut_to_what_is_left() {
     let fake = Fake::gated(|_| answered()).await;
     let mut setup = Setup::at(&fake);
-    setup.grant.budget.max_tokens = Some(3000);
+    setup.grant.budget.max_tokens = Some(4000);
     let rig = Arc::new(setup.open().await);
     let call = |rig: &Arc<super::rig::Rig>| {
         let rig = Arc::clone(rig);

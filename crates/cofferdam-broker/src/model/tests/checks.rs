@@ -82,7 +82,7 @@ proptest! {
         said in prop::collection::vec(value(), 0..4),
         tools in prop::collection::vec(value(), 0..3),
     ) {
-        let rules = Rules { placeholder: None, vendor_tools: false, body_bytes: 1 << 20 };
+        let rules = Rules { placeholder: None, vendor_tools: Vec::new(), body_bytes: 1 << 20 };
         let body = json!({"model": "m", "messages": said, "input": said, "tools": tools, "max_tokens": 9});
         let text = body.to_string();
         let uri = Uri::from_static(path);
@@ -97,7 +97,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_checked_without_a_panic(path in "/model/[\\PC]{0,30}", body in prop::collection::vec(any::<u8>(), 0..60)) {
-        let rules = Rules { placeholder: None, vendor_tools: false, body_bytes: 1 << 20 };
+        let rules = Rules { placeholder: None, vendor_tools: Vec::new(), body_bytes: 1 << 20 };
         if let Ok(uri) = path.parse::<Uri>() {
             let found = check(&Method::POST, &uri, &HeaderMap::new(), &body, &rules);
             prop_assert!(found.is_err());

@@ -8,5 +8,7 @@ mod memory;
 mod metering;
 mod oracle;
 mod refusals;
+mod reservations;
 mod rig;
 mod trouble;
+mod vendor_tools;

@@ -194,17 +194,6 @@ async fn tools_that_are_offered_in_the_conversation_are_looked_at_too() {
 }
 
 #[tokio::test]
-async fn with_vendor_tools_they_pass() {
-    let fake = Fake::start(|_| answered()).await;
-    let mut setup = Setup::at(&fake);
-    setup.grant.vendor_tools = true;
-    let rig = setup.open().await;
-    let body = with(message(), "tools", json!([{"type": "web_search_20250305", "name": "web_search"}]));
-    assert_eq!(rig.post(MESSAGES, &body).await.0, StatusCode::OK);
-    assert_eq!(fake.seen()[0].body["tools"], body["tools"]);
-}
-
-#[tokio::test]
 async fn a_request_is_rebuilt_with_our_key_and_without_the_agents_headers() {
     let (fake, rig) = open().await;
     let request = rig

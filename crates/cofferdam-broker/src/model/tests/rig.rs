@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use cofferdam_core::{AttemptRef, Budget, EventType, HostPort, NewEvent, Provider, RunId, Spent, Vendor};
+use cofferdam_core::{AttemptRef, Budget, EventType, NewEvent, Provider, RunId, Spent, Vendor};
+use cofferdam_net::{AddressCheck, Client, Dialer};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming};
@@ -21,11 +22,12 @@ use tokio::sync::Semaphore;
 
 use super::super::Routes;
 use crate::body::{Body, BodyError, full};
-use crate::dial::{AddressCheck, Dialer};
 use crate::grant::ModelGrant;
 use crate::ledger::{CallBegun, CallEnded, CallId, Ledger, LedgerError};
-use crate::options::{Bounds, Credential, GitCredential, Locked, Options, PriceTable, Secrets, Upstream};
-use crate::upstream::Client;
+use crate::options::{
+    Bounds, Credential, GitCredential, GitRepository, Locked, NoGitCredential, Options, PriceTable, Secrets,
+    Upstream,
+};
 
 pub(super) const KEY: &str = "sk-the-real-key";
 pub(super) const PLACEHOLDER: &str = "placeholder-1";
@@ -259,8 +261,8 @@ impl Secrets for Keys {
         Ok(Upstream { base_url, credential: self.1.clone() })
     }
 
-    fn git(&self, _: &HostPort) -> Option<GitCredential> {
-        None
+    fn git(&self, _: &GitRepository<'_>) -> Result<GitCredential, NoGitCredential> {
+        Err(NoGitCredential::NoToken)
     }
 }
 
@@ -279,7 +281,7 @@ impl Setup {
             agent: None,
             placeholder: PLACEHOLDER.to_owned(),
             placeholder_required: false,
-            vendor_tools: false,
+            vendor_tools: Vec::new(),
             budget: Budget::default(),
         };
         Self {

@@ -1,6 +1,7 @@
 //! A broker with one or more attempts, real sockets around it, and a name server that says what it is told.
 
 pub(crate) mod ledger;
+pub(crate) mod own_network;
 pub(crate) mod servers;
 
 use std::path::PathBuf;
@@ -8,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cofferdam_broker::{
-    Bounds, Broker, GitCredential, Grant, Locked, Options, PriceTable, Secrets, Upstream,
+    Bounds, Broker, GitCredential, GitRepository, Grant, Locked, NoGitCredential, Options, PriceTable,
+    Secrets, Upstream,
 };
-use cofferdam_core::{AllowRule, AttemptRef, Forward, HostPort, Provider, RunId, Vendor, gateway};
+use cofferdam_core::{AllowRule, AttemptRef, Forward, Provider, RunId, Vendor, gateway};
 use cofferdam_local_servers::NameServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -41,8 +43,8 @@ impl Secrets for NoSecrets {
         Err(Locked::NoKey)
     }
 
-    fn git(&self, _: &HostPort) -> Option<GitCredential> {
-        None
+    fn git(&self, _: &GitRepository<'_>) -> Result<GitCredential, NoGitCredential> {
+        Err(NoGitCredential::NoToken)
     }
 }
 

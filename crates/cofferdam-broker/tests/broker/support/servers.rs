@@ -43,7 +43,12 @@ pub(crate) struct Web {
 
 impl Web {
     pub(crate) async fn start(answer: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at("127.0.0.1", answer).await
+    }
+
+    /// The same at an address of this machine.
+    pub(crate) async fn start_at(address: &str, answer: &str) -> Self {
+        let listener = TcpListener::bind((address, 0)).await.unwrap();
         let web = Self { address: listener.local_addr().unwrap(), seen: Arc::default() };
         let (seen, answer) = (Arc::clone(&web.seen), answer.to_owned());
         tokio::spawn(async move {

@@ -33,7 +33,7 @@ pub(in crate::access) const BOUNDS: &[Bound] = &[
         "the image of the settings",
         Some("`sandbox.docker.image` or `sandbox.apple.image`"),
     ),
-    bound("options.vendor_tools", "`false`", None),
+    bound("options.vendor_tools", "nothing", None),
     bound(
         "options.allow",
         "names of sets, and what they and the policy stand for",
@@ -46,8 +46,8 @@ pub(in crate::access) const BOUNDS: &[Bound] = &[
     bound("options.timeout_ms", "at most the setting", Some("`service.max_execution_time_ms`")),
     bound(
         "repo",
-        "a registered project; an address of the list, or without a list one that is neither loopback nor private; a path \
-         below the roots",
+        "a registered project; an address of the list, or without a list one over https at a host that is public and not \
+         this machine; a path below the roots",
         Some("`service.allowed_repos` (addresses) or `service.allowed_roots` (paths)"),
     ),
     bound("branch", "a branch that matches the patterns of the repository", Some("`service.allowed_push`")),

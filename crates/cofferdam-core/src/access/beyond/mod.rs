@@ -12,6 +12,7 @@ use std::path::Path;
 
 pub(super) use self::bounds::{BOUNDS, Bound};
 use crate::access::Actor;
+use crate::egress::FetchRule;
 use crate::run::{RunRequest, Source, WorkspaceKind};
 use crate::settings::{PolicySettings, Settings};
 
@@ -80,6 +81,18 @@ impl Lists<'_> {
             return None;
         }
         of_source::named(source, &self.settings.service, self.is_below_linked_root)
+    }
+
+    /// How a repository is fetched that this actor may name.
+    #[must_use]
+    pub fn fetch_rule(&self, actor: &Actor, source: &Source) -> FetchRule {
+        let is_of_project = || self.project.is_some_and(|project| of_source::is_same_place(project, source));
+        match &self.settings.service.allowed_repos {
+            _ if actor.is_unbounded() => FetchRule::AsUser,
+            _ if is_of_project() => FetchRule::Listed,
+            Some(_) => FetchRule::Listed,
+            None => FetchRule::Public,
+        }
     }
 
     /// What the policy decides. Where it is not known, what is beyond the settings without one is what is told.

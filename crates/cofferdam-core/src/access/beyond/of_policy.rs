@@ -3,7 +3,7 @@
 use crate::access::{Actor, Beyond};
 use crate::egress::{AllowRule, PRESETS};
 use crate::mask::Mask;
-use crate::policy::{ContainerPolicy, Limits, LimitsRule, Mode, Network, Policy};
+use crate::policy::{Limits, LimitsRule, Mode, Network, Policy};
 use crate::quantity::show_bytes;
 use crate::run_input::{MODEL_KEYS, allow_rules};
 use crate::settings::{EgressSettings, PolicySettings, SandboxSettings, ServiceSettings, Settings};
@@ -20,8 +20,8 @@ pub(super) fn whatever_the_policy(actor: &Actor, policy: &Policy, settings: &Set
         let problem = format!("port {} leads to `{}`", forward.port, forward.target);
         beyond.push(Beyond::new("options.forward", problem));
     }
-    if policy.egress.vendor_tools {
-        let problem = "the model's vendor would fetch and store on the agent's behalf".to_owned();
+    if let Some(tool) = policy.egress.vendor_tools.first() {
+        let problem = format!("the model's vendor would run `{tool}` on the agent's behalf");
         beyond.push(Beyond::new("options.vendor_tools", problem));
     }
     beyond.extend(container(policy, &settings.sandbox));
@@ -84,24 +84,7 @@ fn mode_and_network(actor: &Actor, policy: &Policy, settings: &Settings) -> Opti
 }
 
 fn container(policy: &Policy, sandbox: &SandboxSettings) -> Vec<Beyond> {
-    let SandboxSettings { docker, apple, rewrite_loopback, .. } = sandbox;
-    let given = match policy.mode {
-        Mode::Host | Mode::Native => return Vec::new(),
-        Mode::Docker => ContainerPolicy {
-            image: docker.image.clone(),
-            network: docker.network.clone(),
-            runtime: docker.runtime.clone(),
-            rewrite_loopback: rewrite_loopback.clone(),
-            ..ContainerPolicy::default()
-        },
-        Mode::Apple => ContainerPolicy {
-            image: apple.image.clone(),
-            network: apple.network.clone(),
-            runtime_command: apple.runtime_command.clone(),
-            rewrite_loopback: rewrite_loopback.clone(),
-            ..ContainerPolicy::default()
-        },
-    };
+    let Some(given) = sandbox.container_in(policy.mode) else { return Vec::new() };
     let mut beyond = Vec::new();
     let asked = &policy.container;
     if asked.image != given.image {
@@ -121,7 +104,7 @@ fn container(policy: &Policy, sandbox: &SandboxSettings) -> Vec<Beyond> {
 }
 
 fn env(chosen: Option<&PolicySettings>, policy: &Policy, sandbox: &SandboxSettings) -> Option<Beyond> {
-    let listed = chosen.and_then(|chosen| chosen.env_allowlist.as_ref()).unwrap_or(&sandbox.env_allowlist);
+    let listed = sandbox.env_under(chosen);
     // The settings pass keys of models on to an open network alone.
     let is_passed_on = |name: &&String| {
         listed.iter().any(|listed| listed.as_str() == *name)
@@ -132,10 +115,7 @@ fn env(chosen: Option<&PolicySettings>, policy: &Policy, sandbox: &SandboxSettin
 }
 
 fn mask(chosen: Option<&PolicySettings>, asked: &Mask, sandbox: &SandboxSettings) -> Option<Beyond> {
-    let set = chosen.and_then(|chosen| chosen.mask.as_ref()).unwrap_or(&sandbox.mask);
-    let mut given = Mask::default();
-    given.hide.extend(set.hide.iter().map(ToString::to_string));
-    given.show.extend(set.show.iter().map(ToString::to_string));
+    let given = sandbox.mask_under(chosen);
     if let Some(shown) = asked.show.iter().find(|shown| !given.show.contains(shown)) {
         return Some(Beyond::new("options.unmask", format!("`{shown}` is not shown by the settings")));
     }
@@ -155,10 +135,7 @@ fn known_rules(chosen: Option<&PolicySettings>, egress: &EgressSettings) -> Vec<
 
 /// Less than the settings give may be taken, and not more.
 fn limits(chosen: Option<&PolicySettings>, policy: &Policy, sandbox: &SandboxSettings) -> Vec<Beyond> {
-    let mut given = sandbox.limits_in(policy.mode);
-    if let Some(chosen) = chosen {
-        chosen.limits.apply(&mut given);
-    }
+    let given = sandbox.limits_under(chosen, policy.mode);
     let Limits { memory_bytes, cpus_milli, pids, open_files, output_bytes, workspace_bytes } = policy.limits;
     let bytes = |field, asked: u64, given: u64| {
         let problem = || format!("{} is more than {}", show_bytes(asked), show_bytes(given));

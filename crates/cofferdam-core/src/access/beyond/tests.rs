@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::access::Scope;
+use crate::egress::VendorTool;
 use crate::ids::{KeyId, PlaceId, RunId};
 use crate::policy::{LimitsRule, Mode, Mount, MountAccess, Network, Policy};
 use crate::publish::Publish;
@@ -97,7 +98,7 @@ const EXCESSES: &[Excess] = &[
     ("options.forward", |request| {
         request.policy.egress.forwards.push("5432=db.example:5432".parse().unwrap());
     }),
-    ("options.vendor_tools", |request| request.policy.egress.vendor_tools = true),
+    ("options.vendor_tools", |request| request.policy.egress.vendor_tools.push(VendorTool::WebSearch)),
     ("options.allow", |request| request.policy.egress.allow.push("intranet.example:443".parse().unwrap())),
     ("options.memory", |request| request.policy.limits.memory_bytes = u64::MAX),
     ("options.cpus", |request| request.policy.limits.cpus_milli = u32::MAX),
@@ -377,5 +378,20 @@ proptest! {
             prop_assert_eq!(fields(&actor, &known, &beyond), [field]);
             prop_assert!(fields(&actor, &unknown, &beyond).contains(&field));
         }
+    }
+}
+
+#[test]
+fn the_repository_of_a_key_is_fetched_from_public_hosts_unless_the_operator_listed_it() {
+    let (open, listed) =
+        (settings(json!({})), settings(json!({"service": {"allowed_repos": ["git@h.example:**"]}})));
+    let source = git("https://github.com/acme/app");
+    let run = key(Scope::Run);
+    assert_eq!(lists(&open, ChosenPolicy::Unknown).fetch_rule(&run, &source), FetchRule::Public);
+    assert_eq!(lists(&listed, ChosenPolicy::Unknown).fetch_rule(&run, &source), FetchRule::Listed);
+    let of_project = Lists { project: Some(&source), ..lists(&open, ChosenPolicy::Unknown) };
+    assert_eq!(of_project.fetch_rule(&run, &source), FetchRule::Listed);
+    for actor in [key(Scope::System), Actor::LocalUser] {
+        assert_eq!(lists(&open, ChosenPolicy::Unknown).fetch_rule(&actor, &source), FetchRule::AsUser);
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::{Mode, Network};
 use crate::repo_url::{LocalUrls, RepoUrl};
-use crate::settings::written_as_text;
+use crate::text::{checked_text, written_as_text};
 use crate::value::ValueError;
 
 /// A mode that may be chosen: `docker` with a network that is sealed or none, `docker:open` with any.
@@ -25,10 +25,10 @@ pub struct AllowedMode {
 #[serde(try_from = "String", into = "String")]
 pub struct AllowedRoot(PathBuf);
 
-/// Addresses of repositories: `https://github.com/acme/*`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RepoPattern(String);
+checked_text! {
+    /// Addresses of repositories: `https://github.com/acme/*`.
+    RepoPattern: repo_pattern => ValueError;
+}
 
 impl AllowedMode {
     /// Every sandbox, with a network that is sealed or none.
@@ -47,9 +47,7 @@ impl AllowedMode {
         };
         self.mode == mode && is_within
     }
-}
 
-impl AllowedMode {
     /// Whether it allows a network, in its own mode.
     #[must_use]
     pub fn allows_network(self, network: Network) -> bool {
@@ -98,8 +96,8 @@ fn canonical(address: &str) -> String {
     format!("{}://{}/{path}", scheme.to_ascii_lowercase(), authority.to_ascii_lowercase())
 }
 
-/// `*` ends at a slash, so that a pattern for one owner is none for a deeper path.
-fn matcher(pattern: &str) -> Option<GlobMatcher> {
+/// `*` ends at a slash, so that a pattern for one owner, or for one folder of branches, is none for a deeper path.
+pub(super) fn matcher(pattern: &str) -> Option<GlobMatcher> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(false).build();
     glob.ok().map(|glob| glob.compile_matcher())
 }
@@ -141,22 +139,17 @@ impl FromStr for AllowedRoot {
     }
 }
 
-impl FromStr for RepoPattern {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let hint = "type an address such as `https://github.com/acme/*` or `git@github.com:acme/*`";
-        let refuse = |problem: &str| ValueError::new(text, problem, hint);
-        RepoUrl::parse(text, LocalUrls::Allow).map_err(|_| refuse("is not an address of repositories"))?;
-        let pattern = canonical(text);
-        let host =
-            pattern.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
-        // A pattern in the host would also match a host that somebody else has.
-        match matcher(&pattern) {
-            Some(_) if !host.contains(['*', '?', '[', '{']) => Ok(Self(pattern)),
-            Some(_) => Err(refuse("has a pattern in the name of its host")),
-            None => Err(refuse("is not a pattern")),
-        }
+fn repo_pattern(text: &str) -> Result<String, ValueError> {
+    let hint = "type an address such as `https://github.com/acme/*` or `git@github.com:acme/*`";
+    let refuse = |problem: &str| ValueError::new(text, problem, hint);
+    RepoUrl::parse(text, LocalUrls::Allow).map_err(|_| refuse("is not an address of repositories"))?;
+    let pattern = canonical(text);
+    let host = pattern.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
+    // A pattern in the host would also match a host that somebody else has.
+    match matcher(&pattern) {
+        Some(_) if !host.contains(['*', '?', '[', '{']) => Ok(pattern),
+        Some(_) => Err(refuse("has a pattern in the name of its host")),
+        None => Err(refuse("is not a pattern")),
     }
 }
 
@@ -172,13 +165,7 @@ impl fmt::Display for AllowedRoot {
     }
 }
 
-impl fmt::Display for RepoPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-written_as_text!(AllowedMode, AllowedRoot, RepoPattern);
+written_as_text!(AllowedMode, AllowedRoot);
 
 #[cfg(test)]
 mod tests {

@@ -1,19 +1,14 @@
 //! Which branches may be pushed.
 
-use std::fmt;
-use std::str::FromStr;
-
-use globset::{GlobBuilder, GlobMatcher};
-use serde::{Deserialize, Serialize};
-
+use super::allowed::matcher;
 use crate::publish::BranchName;
-use crate::settings::written_as_text;
+use crate::text::checked_text;
 use crate::value::ValueError;
 
-/// Names of branches: `agents/*`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct BranchPattern(String);
+checked_text! {
+    /// Names of branches: `agents/*`.
+    BranchPattern: branch_pattern => ValueError;
+}
 
 impl BranchPattern {
     /// Whether a branch is one of these.
@@ -23,36 +18,13 @@ impl BranchPattern {
     }
 }
 
-/// `*` ends at a slash, so that a pattern for one folder of branches is none for what is below it.
-fn matcher(pattern: &str) -> Option<GlobMatcher> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(false).build();
-    glob.ok().map(|glob| glob.compile_matcher())
+/// The name of a branch with any number of stars in it, and no other signs of a pattern.
+fn branch_pattern(text: &str) -> Result<String, ValueError> {
+    let is_branch = text.replace('*', "x").parse::<BranchName>().is_ok();
+    let is_pattern = is_branch && !text.contains(['{', '}', ']']) && matcher(text).is_some();
+    let hint = "type a branch such as `docs`, or `agents/*`";
+    ValueError::unless(is_pattern, text, "is not a pattern of branches", hint)
 }
-
-impl FromStr for BranchPattern {
-    type Err = ValueError;
-
-    /// The name of a branch with any number of stars in it, and no other signs of a pattern.
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let is_branch = text.replace('*', "x").parse::<BranchName>().is_ok();
-        match is_branch && !text.contains(['{', '}', ']']) && matcher(text).is_some() {
-            true => Ok(Self(text.to_owned())),
-            false => Err(ValueError::new(
-                text,
-                "is not a pattern of branches",
-                "type a branch such as `docs`, or `agents/*`",
-            )),
-        }
-    }
-}
-
-impl fmt::Display for BranchPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-written_as_text!(BranchPattern);
 
 #[cfg(test)]
 mod tests {

@@ -55,7 +55,8 @@ pub struct ServiceSettings {
     /// Folders of this machine below which such a caller may name a repository or a folder to work in.
     pub allowed_roots: Vec<AllowedRoot>,
     /// Addresses of repositories that such a caller may name, such as `https://github.com/acme/*`; without it any
-    /// that is not on this machine. `*` stands for a part of the path, `**` for any number of them.
+    /// https address at a public host. One of the list may be at any address, also of this machine's own network, and over
+    /// ssh or git. `*` stands for a part of the path, `**` for any number of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_repos: Option<Vec<RepoPattern>>,
     /// Branches that such a caller may have pushed, or let an agent push, by the address of the repository, such as
@@ -79,12 +80,14 @@ impl ServiceSettings {
         self.allowed_modes.iter().any(|allowed| allowed.allows(mode, network))
     }
 
-    /// Whether a caller without the scope `system` may name an address: one of the operator's list, or without a list whatever
-    /// is not on this machine or in its own network. A caller could otherwise make the node fetch what only the node can reach.
+    /// Whether a caller without the scope `system` may name an address: one of the operator's list, or without a list an https
+    /// address that is not on this machine or in its own network, as far as its text says. A caller could otherwise make the
+    /// node fetch what only the node can reach; where a name leads is looked at when it is fetched.
     #[must_use]
     pub fn allows_repo(&self, url: &RepoUrl) -> bool {
         match (&self.allowed_repos, url.host()) {
             (Some(patterns), _) => patterns.iter().any(|pattern| pattern.matches(url)),
+            (None, Some(_)) if url.https_host().is_none() => false,
             (None, Some(Host::Address(address))) => is_public(address),
             (None, Some(Host::Name(name))) => name != "localhost" && !name.ends_with(".localhost"),
             (None, None) => false,
@@ -148,7 +151,7 @@ mod tests {
         let open = ServiceSettings::default();
         let listed: ServiceSettings =
             serde_json::from_str(r#"{"allowed_repos": ["https://10.0.0.1/git/*"]}"#).unwrap();
-        for url in ["https://github.com/acme/app", "git@host.example:a/b", "https://8.8.8.8/x"] {
+        for url in ["https://github.com/acme/app", "https://8.8.8.8/x"] {
             assert!(open.allows_repo(&address(url)) && !listed.allows_repo(&address(url)), "{url}");
         }
         for url in [
@@ -160,6 +163,9 @@ mod tests {
             "https://10.0.0.1/git/x",
             "https://169.254.169.254/x",
             "file:///srv/x",
+            "git@host.example:a/b",
+            "ssh://git@host.example/a",
+            "git://host.example/a",
         ] {
             assert!(!open.allows_repo(&address(url)), "{url}");
         }

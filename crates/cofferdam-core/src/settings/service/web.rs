@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::egress::{Host, HostPort};
-use crate::settings::written_as_text;
+use crate::text::{checked_text, written_as_text};
 use crate::value::ValueError;
 
 /// What may stand in a `Host` header: a name with any port, or with one.
@@ -17,15 +17,13 @@ pub struct AllowedHost {
     port: Option<u16>,
 }
 
-/// Where a web page comes from, as a browser says it in `Origin`: `https://app.example`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct WebOrigin(String);
-
-/// The address under which others reach the API, without a slash at the end.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct PublicUrl(String);
+checked_text! {
+    /// Where a web page comes from, as a browser says it in `Origin`: `https://app.example`, in lower case and without the
+    /// port that the scheme has anyway.
+    WebOrigin: web_origin => ValueError;
+    /// The address under which others reach the API, without a slash at the end.
+    PublicUrl: public_url => ValueError;
+}
 
 impl AllowedHost {
     /// Whether a `Host` header that names this host, and this port if it names one, is answered.
@@ -35,21 +33,7 @@ impl AllowedHost {
     }
 }
 
-impl WebOrigin {
-    /// As a browser writes it: in lower case, and without the port that the scheme has anyway.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 impl PublicUrl {
-    /// The address.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The host that it names, with the scheme's port if it names none.
     #[must_use]
     pub fn host(&self) -> Option<HostPort> {
@@ -95,35 +79,20 @@ impl FromStr for AllowedHost {
     }
 }
 
-impl FromStr for WebOrigin {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        match split(text) {
-            Some((origin, "")) => Ok(Self(origin)),
-            _ => {
-                let hint =
-                    "type scheme and host, such as `https://app.example`; each page is named, `*` is none";
-                Err(ValueError::new(text, "is not an origin of web pages", hint))
-            }
-        }
+fn web_origin(text: &str) -> Result<String, ValueError> {
+    let hint = "type scheme and host, such as `https://app.example`; each page is named, `*` is none";
+    match split(text) {
+        Some((origin, "")) => Ok(origin),
+        _ => Err(ValueError::new(text, "is not an origin of web pages", hint)),
     }
 }
 
-impl FromStr for PublicUrl {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let is_plain = |path: &str| !path.contains(['?', '#', '\\']) && !path.contains(char::is_whitespace);
-        match split(text) {
-            Some((origin, path)) if is_plain(path) => {
-                Ok(Self(format!("{origin}{}", path.trim_end_matches('/'))))
-            }
-            _ => {
-                let hint = "type an address such as `https://cofferdam.example`";
-                Err(ValueError::new(text, "is not an address of the API", hint))
-            }
-        }
+fn public_url(text: &str) -> Result<String, ValueError> {
+    let is_plain = |path: &str| !path.contains(['?', '#', '\\']) && !path.contains(char::is_whitespace);
+    let hint = "type an address such as `https://cofferdam.example`";
+    match split(text) {
+        Some((origin, path)) if is_plain(path) => Ok(format!("{origin}{}", path.trim_end_matches('/'))),
+        _ => Err(ValueError::new(text, "is not an address of the API", hint)),
     }
 }
 
@@ -136,19 +105,7 @@ impl fmt::Display for AllowedHost {
     }
 }
 
-impl fmt::Display for WebOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for PublicUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-written_as_text!(AllowedHost, WebOrigin, PublicUrl);
+written_as_text!(AllowedHost);
 
 #[cfg(test)]
 mod tests {

@@ -14,17 +14,21 @@ const PUBLIC_URL: &str = "https://api.openai.com/v1";
 
 pub(super) async fn check(asked: &Asked<'_>) -> Result<Verdict, Verdict> {
     let status = asked.ask(["login", "status"].map(str::to_owned).into(), &[]).await?;
-    let provider = match (status.code, asked.var("OPENAI_API_KEY")) {
-        (Some(0), _) => None,
-        (_, Some(_)) => {
-            Some(provider(&asked.var("OPENAI_BASE_URL").unwrap_or_else(|| PUBLIC_URL.to_owned())))
-        }
+    let is_set = |name: &str| asked.var(name).is_some_and(|value| !value.trim().is_empty());
+    let with_key = |name: &str| {
+        Some(provider(&asked.var("OPENAI_BASE_URL").unwrap_or_else(|| PUBLIC_URL.to_owned()), name))
+    };
+    let provider = match status.code {
+        // Its own variable goes before a login, and `codex login status` does not speak of it.
+        _ if is_set("CODEX_API_KEY") => with_key("CODEX_API_KEY"),
+        Some(0) => None,
+        _ if is_set("OPENAI_API_KEY") => with_key("OPENAI_API_KEY"),
         // Its own answer, without a word that could be mistaken.
-        (Some(1), None) => {
+        Some(1) => {
             let message = "codex is not logged in; type: codex login; or: export OPENAI_API_KEY=…";
             return Ok(Verdict::late(AuthWord::AuthRequired, message));
         }
-        (code, None) => return Ok(senseless(Cli::Codex, code)),
+        code => return Ok(senseless(Cli::Codex, code)),
     };
     asked.ask(arguments(asked, provider.as_deref()), &[]).await.map(|answer| judge(&answer))
 }
@@ -48,11 +52,11 @@ fn arguments(asked: &Asked<'_>, provider: Option<&str>) -> Vec<String> {
 }
 
 /// A provider that takes the key from the environment, which the built-in one does not.
-fn provider(base_url: &str) -> String {
+fn provider(base_url: &str, key_variable: &str) -> String {
     let url = base_url.trim_end_matches('/');
     let url = if url.ends_with("/v1") { url.to_owned() } else { format!("{url}/v1") };
     format!(
-        "model_providers.cofferdam={{name=\"cofferdam\",base_url={url:?},env_key=\"OPENAI_API_KEY\",\
+        "model_providers.cofferdam={{name=\"cofferdam\",base_url={url:?},env_key={key_variable:?},\
          wire_api=\"responses\",request_max_retries=0,stream_max_retries=0}}"
     )
 }
@@ -110,7 +114,8 @@ mod tests {
     #[test]
     fn the_address_has_its_version_once() {
         for address in ["http://a/v1", "http://a/v1/", "http://a"] {
-            assert!(provider(address).contains("base_url=\"http://a/v1\""), "{address}");
+            let provider = provider(address, "CODEX_API_KEY");
+            assert!(provider.contains("base_url=\"http://a/v1\",env_key=\"CODEX_API_KEY\""), "{address}");
         }
     }
 }

@@ -18,12 +18,13 @@ use crate::installation::{self, Cli};
 use crate::node::Node;
 
 /// Variables by which the CLIs find keys, logins and their servers. Everything else stays away from them.
-const PASSED: [&str; 24] = [
+const PASSED: [&str; 25] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CONFIG_DIR",
+    "CODEX_API_KEY",
     "CODEX_HOME",
     "HTTPS_PROXY",
     "HTTP_PROXY",

@@ -13,15 +13,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cofferdam_core::{NamespaceFact, OutsideSeal};
+use cofferdam_core::{DiskLimit, NamespaceFact, OutsideSeal};
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::{self, Way};
 use super::id_map::write_maps;
-use super::mounts;
 use super::plan::{Entry, IdRange, LaunchPlan};
 use super::sys::{self, Cloned, clone};
+use super::{fixed_size, mounts};
 use crate::folder::{Folder, Record};
 
 /// A step of the launch that failed.
@@ -128,7 +128,7 @@ fn launch(folder: &Path, parent: i32) -> Result<Pid, LaunchError> {
             go_write.write_all(&[1]).step("start the sandbox's first process")?;
             drop(go_write);
             wait_until_started(&mut failed_read)?;
-            let outside = measure(&plan, pid, namespaces)?;
+            let outside = measure(&plan, &folder, pid, namespaces)?;
             folder.write(Record::Outside, &outside).step("record the seal")?;
             Ok(pid)
         }
@@ -238,6 +238,7 @@ fn wait_until_started(failed: &mut io::PipeReader) -> Result<(), LaunchError> {
 
 fn measure(
     plan: &LaunchPlan,
+    folder: &Folder,
     pid: Pid,
     namespaces: BTreeMap<String, NamespaceFact>,
 ) -> Result<OutsideSeal, LaunchError> {
@@ -251,6 +252,10 @@ fn measure(
         cgroup: cgroup::read_back(plan.cgroup.as_ref()).step("read the limits back")?,
         limits_note: plan.limits_note.clone(),
         workspace_bytes: (!plan.is_without("limits:disk")).then_some(plan.workspace_bytes),
+        disk: match plan.fixed_size {
+            true => fixed_size::measure(folder, plan.workspace_bytes),
+            false => DiskLimit::Sampled,
+        },
     })
 }
 

@@ -9,11 +9,11 @@ use crate::{sanitize, terminal};
 
 /// Lists agents.
 pub(super) fn run(agents: &[Looked], json: bool) -> Result<ExitCode, Failure> {
-    if json {
-        terminal::write_json(&Value::Array(agents.iter().map(Looked::to_json).collect()))?;
-    } else {
-        terminal::write_stdout(table(agents).as_bytes())?;
-    }
+    terminal::write_answer(
+        json,
+        || Value::Array(agents.iter().map(Looked::to_json).collect()),
+        || table(agents),
+    )?;
     Ok(ExitCode::Succeeded)
 }
 
@@ -40,7 +40,7 @@ fn table(agents: &[Looked]) -> String {
             .as_ref()
             .map_or_else(|_| "none".to_owned(), |found| sanitize::short_line(found, 60));
         let mode = agent.mode.to_string();
-        text.push_str(&row([&agent.name, agent.cli.provider(), &mode, &model(looked), cli, &access]));
+        text.push_str(&row([&agent.name, agent.cli.as_str(), &mode, &model(looked), cli, &access]));
     }
     text
 }

@@ -9,6 +9,7 @@ use cofferdam_runner::installation::{Cli, Search, find};
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
+use crate::commands::ListArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::known_agents::{KnownAgent, known_agents, named, repository_around};
@@ -22,14 +23,6 @@ pub(crate) enum AgentsCommand {
     List(ListArgs),
     /// Show one agent: provider, model, mode, key or login
     Show(ShowArgs),
-}
-
-/// The flags of `agents list`.
-#[derive(Debug, Args)]
-pub(crate) struct ListArgs {
-    /// Print one JSON array
-    #[arg(long)]
-    json: bool,
 }
 
 /// The flags of `agents show`.
@@ -82,7 +75,7 @@ impl Looked {
             "agent": agent.name,
             "builtIn": set.is_none(),
             "name": set.and_then(|set| set.name.as_deref()),
-            "provider": agent.cli.provider(),
+            "provider": agent.cli.as_str(),
             "model": agent.model(),
             "mode": agent.mode,
             "modeOrigin": agent.mode_origin,

@@ -7,11 +7,7 @@ use crate::{sanitize, terminal};
 
 /// Shows one agent.
 pub(super) fn run(looked: &Looked, json: bool) -> Result<ExitCode, Failure> {
-    if json {
-        terminal::write_json(&looked.to_json())?;
-    } else {
-        terminal::write_stdout(text(looked).as_bytes())?;
-    }
+    terminal::write_answer(json, || looked.to_json(), || text(looked))?;
     Ok(ExitCode::Succeeded)
 }
 
@@ -27,7 +23,7 @@ fn text(looked: &Looked) -> String {
     let rows = [
         ("agent", agent.name.clone()),
         ("name", said(set.and_then(|set| set.name.clone()), "-")),
-        ("provider", agent.cli.provider().to_owned()),
+        ("provider", agent.cli.as_str().to_owned()),
         ("model", said(agent.model().map(str::to_owned), "the CLI's own default")),
         ("mode", format!("{} ({})", agent.mode, agent.mode_origin)),
         ("working directory", said(folder, "-")),

@@ -20,7 +20,7 @@ pub(super) fn depends_on(check: &AuthCheck, caller: &Caller) -> Vec<Vec<u8>> {
     let policy = &check.policy;
     let mut parts: Vec<Vec<u8>> = [
         check.agent.clone(),
-        check.cli.provider().to_owned(),
+        check.cli.as_str().to_owned(),
         format!("{:?}", check.model),
         policy.mode.to_string(),
         format!("{:?}", policy.network),

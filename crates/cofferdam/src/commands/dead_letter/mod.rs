@@ -9,10 +9,11 @@ use clap::{Args, Subcommand};
 use cofferdam_core::RunId;
 
 use crate::caller::Caller;
+use crate::commands::ListArgs;
 use crate::commands::runs::resolve;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
-use crate::records::{Here, KeptLetter};
+use crate::records::{Here, KeptLetter, RunRecords as _};
 
 /// What to do with dead letters.
 #[derive(Debug, Subcommand)]
@@ -25,14 +26,6 @@ pub(crate) enum DeadLetterCommand {
     Replay(replay::ReplayArgs),
     /// Remove a dead letter, and not its run
     Rm(OneLetter),
-}
-
-/// The flags of `dead-letter list`.
-#[derive(Debug, Args)]
-pub(crate) struct ListArgs {
-    /// Print one JSON array
-    #[arg(long)]
-    json: bool,
 }
 
 /// One dead letter, by the id of its run.

@@ -43,7 +43,8 @@ pub(crate) async fn run(args: &ReplayArgs, failed: RunRequest, caller: &Caller) 
     let secrets = CallerSecrets::of(caller)?;
     let accepted = accept(args, failed, caller)?;
     let shown = Shown { output: output_from(args.output.as_deref(), caller)?, json: args.json };
-    carry_out(accepted, &shown, caller, BrokerSetup { secrets, settings }).await
+    let setup = BrokerSetup::new(caller, secrets, settings, caller.state_folder().as_deref())?;
+    carry_out(accepted, &shown, caller, setup).await
 }
 
 fn accept(args: &ReplayArgs, failed: RunRequest, caller: &Caller) -> Result<Accepted, Failure> {
@@ -77,7 +78,7 @@ fn accept(args: &ReplayArgs, failed: RunRequest, caller: &Caller) -> Result<Acce
         Some(text) => RetryPolicy { max_attempts: max_attempts(text)?, ..failed.retry },
         None => failed.retry,
     };
-    let id = new_run_id()?;
+    let id = new_run_id();
     let notices = vec![format!("replaying {} as {id}", failed.id)];
     let mode_by = format!("the run {}", failed.id);
     let request = RunRequest {

@@ -9,11 +9,7 @@ use super::list::to_json;
 
 /// Shows one dead letter.
 pub(crate) fn run(kept: &KeptLetter, json: bool) -> Result<ExitCode, Failure> {
-    if json {
-        terminal::write_json(&to_json(kept))?;
-    } else {
-        terminal::write_stdout(text(kept).as_bytes())?;
-    }
+    terminal::write_answer(json, || to_json(kept), || text(kept))?;
     Ok(ExitCode::Succeeded)
 }
 

@@ -42,7 +42,7 @@ pub(crate) async fn run(args: &DemoArgs, caller: &Caller) -> Result<ExitCode, Fa
     let mut outside = Outside::set_up(caller)?;
     let notices = Notices::plain();
     notices.say("demo: a scripted agent (no model) works on a sample repository, in a real sandbox");
-    let cancel = signals::cancel_on_signals(notices)
+    let cancel = signals::cancel_on_signals(notices, &signals::OF_THIS_MACHINE)
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
     let mut tried = Vec::new();
     let request = request(&outside)?;
@@ -93,7 +93,7 @@ fn request(outside: &Outside) -> Result<RunRequest, Failure> {
         .map_err(|error| Failure::internal("the sample repository cannot be opened", &error))?;
     let targets = json!(outside.targets()).to_string();
     Ok(RunRequest {
-        id: new_run_id()?,
+        id: new_run_id(),
         source: Source::Local { path },
         agent: AgentSetup::Command {
             argv: vec![inside::BINARY.to_owned(), "demo-agent".to_owned(), targets],

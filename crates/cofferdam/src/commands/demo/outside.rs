@@ -6,9 +6,13 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use cofferdam_core::with_causes;
+use cofferdam_runner::find_program;
+
 use super::attempts::{Attempt, Targets};
 use super::sample::{self, Snapshot};
 use crate::caller::Caller;
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 
 const SECRET: &str = "a secret of the demo\n";
@@ -31,11 +35,13 @@ impl Outside {
             .tempdir_in(parent)
             .map_err(|error| Failure::internal("the demo's folder could not be made", &error))?;
         sample::create(&folder.path().join("sample"))?;
-        Self::with_decoys(folder, caller)
+        let sleep = find_program("sleep", None)
+            .map_err(|error| Failure::new(ExitCode::Refused, with_causes(&error)).hint(error.remedy()))?;
+        Self::with_decoys(folder, caller, &sleep)
             .map_err(|error| Failure::internal("the demo could not be set up", &error))
     }
 
-    fn with_decoys(folder: tempfile::TempDir, caller: &Caller) -> io::Result<Self> {
+    fn with_decoys(folder: tempfile::TempDir, caller: &Caller, sleep: &Path) -> io::Result<Self> {
         let root = folder.path().canonicalize()?;
         let before = sample::snapshot(&root.join("sample"))?;
         fs::write(root.join("secret"), SECRET)?;
@@ -45,7 +51,7 @@ impl Outside {
         // A duration that nothing else sleeps for, so that the child is known by its command line.
         let child_sleeps = format!("3600.{own_pid}{}", listener.local_addr()?.port());
         let child =
-            Command::new("sleep").arg(&child_sleeps).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+            Command::new(sleep).arg(&child_sleeps).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
         let targets = Targets {
             ssh: caller.home().unwrap_or_else(|| PathBuf::from("/root")).join(".ssh"),
             secret: root.join("secret"),

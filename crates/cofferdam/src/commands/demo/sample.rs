@@ -8,6 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use cofferdam_core::with_causes;
+use cofferdam_runner::Git;
+
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 
@@ -35,12 +38,13 @@ pub(crate) fn create(folder: &Path) -> Result<(), Failure> {
 /// Runs git with no configuration but ours: the caller's could sign commits or run hooks.
 fn git(folder: &Path, arguments: &[&str]) -> Result<(), Failure> {
     let name = arguments.first().copied().unwrap_or_default();
-    let output = Command::new("git")
+    let found = Git::of_this_process(None)
+        .map_err(|error| Failure::new(ExitCode::Refused, with_causes(&error)).hint(error.remedy()))?;
+    let output = found
+        .command_without_environment()
         .args(["-c", "init.defaultBranch=main", "-c", "user.name=Demo", "-c", "user.email=demo@localhost"])
         .args(arguments)
         .current_dir(folder)
-        .env_clear()
-        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
         .env("HOME", folder)
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -52,8 +56,7 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<(), Failure> {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             Err(Failure::new(ExitCode::Failed, format!("git {name} failed: {said}")))
         }
-        Err(error) => Err(Failure::new(ExitCode::Refused, format!("git could not be started: {error}"))
-            .hint("install git, such as with `apt install git`")),
+        Err(error) => Err(Failure::internal("git could not be started", &error)),
     }
 }
 
@@ -89,7 +92,7 @@ pub(crate) fn patch_mends(patch: &Path, copy: &Path) -> Result<bool, Failure> {
     create(copy)?;
     let patch = patch.to_string_lossy();
     git(copy, &["apply", &patch])?;
-    let tested = Command::new("sh").arg("test.sh").current_dir(copy).stdout(Stdio::null()).status();
+    let tested = Command::new("/bin/sh").arg("test.sh").current_dir(copy).stdout(Stdio::null()).status();
     tested
         .map(|status| status.success())
         .map_err(|error| Failure::internal("sh could not be started", &error))

@@ -7,7 +7,7 @@ use crate::caller::Caller;
 use crate::commands::agents::installed;
 use crate::commands::run::policy_of;
 use crate::failure::Failure;
-use crate::known_agents::{cli_of, plain};
+use crate::known_agents::plain;
 use crate::node::{self, BrokerSetup};
 use crate::sanitize;
 use crate::secrets::{CallerSecrets, no_model};
@@ -47,7 +47,7 @@ impl Found {
         let agent = |provider: Provider| {
             let access = secrets.describe(&plain(provider).setup(String::new()));
             let access = access.map_err(|error| no_model(&error).hint);
-            FoundAgent { provider, cli: installed(cli_of(provider), caller), access }
+            FoundAgent { provider, cli: installed(provider, caller), access }
         };
         Ok(Self { modes, agents: Provider::ALL.into_iter().map(agent).collect() })
     }

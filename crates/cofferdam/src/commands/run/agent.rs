@@ -4,12 +4,11 @@ use std::path::Path;
 
 use cofferdam_core::{AgentSetup, Mode, PromptSetup, Provider};
 use cofferdam_runner::NoModel;
-use cofferdam_runner::installation::{Cli, InstallationError, Search, find};
+use cofferdam_runner::installation::{InstallationError, Search, find};
 use cofferdam_runner::logins::LoginError;
 
 use crate::caller::Caller;
 use crate::failure::UsageError;
-use crate::known_agents::cli_of;
 use crate::secrets::{CallerSecrets, no_model};
 
 /// Where agents are looked for.
@@ -26,8 +25,7 @@ pub(super) struct Agents<'a> {
 impl Agents<'_> {
     /// Refuses an agent that is not installed or has no key: inside, it would only find out after minutes of retries.
     pub(super) fn check(&self, setup: &AgentSetup, mode: Mode) -> Result<(), UsageError> {
-        let Some(provider) = setup.cli() else { return Ok(()) };
-        let cli = cli_of(provider);
+        let Some(cli) = setup.cli() else { return Ok(()) };
         self.place(cli, mode).map_err(|error| cannot_be_used(&error))?;
         self.secrets.choose_for(setup).map_err(|error| has_no_model(cli, &error))?;
         Ok(())
@@ -40,11 +38,10 @@ impl Agents<'_> {
         setup: &PromptSetup,
     ) -> Result<(Provider, String), UsageError> {
         let mut installed = Vec::new();
-        for provider in Provider::ALL {
-            let cli = cli_of(provider);
+        for cli in Provider::ALL {
             let Ok(place) = self.place(cli, mode) else { continue };
-            match self.secrets.choose_for(&setup_of(provider, setup.clone())) {
-                Ok(_) => return Ok((provider, format!("using {} ({place})", cli.title()))),
+            match self.secrets.choose_for(&AgentSetup::of(cli, setup.clone())) {
+                Ok(_) => return Ok((cli, format!("using {} ({place})", cli.title()))),
                 Err(error) => installed.push((cli, error)),
             }
         }
@@ -61,7 +58,7 @@ impl Agents<'_> {
 
     /// Where an agent's CLI is. What is installed here does not matter to a container: its image has agents of its own,
     /// or has not.
-    fn place(&self, cli: Cli, mode: Mode) -> Result<String, InstallationError> {
+    fn place(&self, cli: Provider, mode: Mode) -> Result<String, InstallationError> {
         if mode.is_container() {
             return Ok("of the image".to_owned());
         }
@@ -71,17 +68,9 @@ impl Agents<'_> {
     }
 }
 
-fn setup_of(provider: Provider, setup: PromptSetup) -> AgentSetup {
-    match provider {
-        Provider::ClaudeCode => AgentSetup::ClaudeCode(setup),
-        Provider::Codex => AgentSetup::Codex(setup),
-        Provider::OpenCode => AgentSetup::OpenCode(setup),
-    }
-}
-
-fn has_no_model(cli: Cli, error: &LoginError) -> UsageError {
+fn has_no_model(cli: Provider, error: &LoginError) -> UsageError {
     let NoModel { message, hint } = no_model(error);
-    tracing::warn!(agent = cli.provider(), "{message}; nothing was started");
+    tracing::warn!(agent = cli.as_str(), "{message}; nothing was started");
     UsageError::new(message, hint)
 }
 

@@ -85,9 +85,9 @@ pub(crate) struct RunArgs {
     /// Let a program use the model through the broker, as agents do
     #[arg(long)]
     pub(crate) model_access: bool,
-    /// Let the model's vendor search, fetch and store on the agent's behalf
-    #[arg(long)]
-    pub(crate) vendor_tools: bool,
+    /// Let the model's vendor run these tools on the agent's behalf: `web_search`, `web_fetch` (repeatable, or a list with commas)
+    #[arg(long, value_name = "TOOLS", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) vendor_tools: Vec<String>,
     /// What it may spend at the model, in US dollars
     #[arg(long, value_name = "AMOUNT", allow_hyphen_values = true)]
     pub(crate) max_cost_usd: Option<String>,

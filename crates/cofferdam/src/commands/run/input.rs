@@ -51,7 +51,12 @@ fn options(args: &RunArgs, caller: &Caller) -> Result<RunOptions, UsageError> {
         forward: args.forward.clone(),
         push: args.push.clone(),
         model_access: args.model_access.then_some(true),
-        vendor_tools: args.vendor_tools.then_some(true),
+        vendor_tools: args
+            .vendor_tools
+            .iter()
+            .flat_map(|names| names.split(','))
+            .map(str::to_owned)
+            .collect(),
         image: args.image.clone(),
         timeout_ms: timeout_ms(args.timeout.as_deref())?,
         max_turns: small("--max-turns", args.max_turns.as_deref())?,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cofferdam_core::{Event, EventType};
 use cofferdam_runner::{Progress, Stage};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::Value;
 
 use super::tally::Tally;
@@ -21,7 +21,8 @@ const LINE_WIDTH: usize = 200;
 /// How much of a refusal is shown: what to type is at its end.
 const REFUSAL_WIDTH: usize = 400;
 
-/// Watches one run.
+/// Watches one run. The default one shows nothing and only remembers.
+#[derive(Default)]
 pub(crate) struct Watcher {
     bar: Option<ProgressBar>,
     /// Whether each of the agent's lines is shown as it comes: where there is no line to draw over.
@@ -36,27 +37,8 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// A watcher that draws a line if stderr is a terminal.
     pub(crate) fn on_stderr() -> Self {
-        let bar = terminal::stderr_is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        });
-        Self { echo: bar.is_none(), bar, ..Self::silent() }
-    }
-
-    /// A watcher that shows nothing and only remembers.
-    fn silent() -> Self {
-        Self {
-            bar: None,
-            echo: false,
-            stage: String::new(),
-            tail: VecDeque::new(),
-            tally: Tally::default(),
-            told: BTreeSet::new(),
-        }
+        let bar = terminal::spinner();
+        Self { echo: bar.is_none(), bar, ..Self::default() }
     }
 
     /// Where notices can be said meanwhile.
@@ -70,6 +52,12 @@ impl Watcher {
             Progress::Stage(stage) => self.enter(stage),
             Progress::Event(event) => self.note(event),
         }
+    }
+
+    /// Takes an event of a newer service, of a kind that this program does not know.
+    pub(crate) fn see_unknown(&self, event_type: &str, data: &Value) {
+        let words = format!("an event of an unknown kind, `{event_type}`: {data}");
+        self.notices().say(&sanitize::short_line(&words, REFUSAL_WIDTH));
     }
 
     /// Removes the line.
@@ -204,7 +192,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept_clean() {
-        let mut watcher = Watcher::silent();
+        let mut watcher = Watcher::default();
         for number in 0..30 {
             watcher.see(&said(&format!("\x1b[1mline {number}\x1b]0;x\x07")));
         }

@@ -1,15 +1,16 @@
 //! `cofferdam run --server`: the same run, done by a service, shown in the same way.
 
+mod follow;
+
 use std::path::Path;
 
-use cofferdam_api::client::Next;
 use cofferdam_api::{Client, ClientError, ErrorCode};
-use cofferdam_core::{Event, EventType, INPUT_FIELDS, InputSyntax, Outcome, RunId, RunInput};
+use cofferdam_core::{INPUT_FIELDS, InputSyntax, RunId, RunInput, RunState};
+use cofferdam_runner::RunReport;
 use cofferdam_runner::artifacts::{SUMMARY, Summary, read_summary};
-use cofferdam_runner::{Cancel, Progress, RunReport, Stage};
 use tempfile::TempPath;
-use tokio::sync::watch;
 
+use self::follow::{Followed, follow};
 use super::args::RunArgs;
 use super::progress::Watcher;
 use super::request::check_repository;
@@ -40,14 +41,26 @@ pub(super) async fn run(
     }
     let made = client.create_run(input, None).await.map_err(refused)?;
     let mut watcher = Watcher::on_stderr();
-    let cancel = signals::cancel_on_signals(watcher.notices())
+    let cancel = signals::cancel_on_signals(watcher.notices(), &signals::OF_A_SERVICE)
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
     terminal::write_stderr(&format!("cofferdam: {} was accepted by {}\n", made.id, client.base()));
-    let watched = watch_run(client, &made.id, &mut watcher, cancel).await;
+    let followed = follow(client, &made.id, &mut watcher, cancel).await;
     watcher.finish();
-    watched.map_err(|error| client_failure(&error))?;
+    if followed? == Followed::UntilLeft {
+        terminal::write_stderr(&left_words(client, &made.id));
+        return Ok(ExitCode::Cancelled);
+    }
     let (report, _diff) = report(client, &made.id).await?;
-    show(&report, apply_to, shown, &watcher).await
+    show(caller, &report, apply_to, shown, &watcher).await
+}
+
+/// What is true of a run that somebody has left: it has not ended yet.
+fn left_words(client: &Client, run: &RunId) -> String {
+    let url = client.base();
+    format!(
+        "cofferdam: left: {run} is being cancelled by {url}, and has not ended yet\n\
+         cofferdam: more: cofferdam runs show {run} --server {url}\n"
+    )
 }
 
 /// Refuses what is not to be sent to a service.
@@ -93,50 +106,10 @@ fn refused(error: ClientError) -> Failure {
     })
 }
 
-/// Follows the run's events to their end. The first Ctrl-C asks the service to cancel it.
-async fn watch_run(
-    client: &Client,
-    run: &RunId,
-    watcher: &mut Watcher,
-    mut cancel: watch::Receiver<Cancel>,
-) -> Result<(), ClientError> {
-    let mut events = client.stream(run, 0);
-    let mut has_asked = false;
-    loop {
-        let next = tokio::select! {
-            next = events.next() => next?,
-            Ok(_) = cancel.wait_for(|asked| *asked != Cancel::No), if !has_asked => {
-                has_asked = true;
-                client.cancel(run).await?;
-                continue;
-            }
-        };
-        match next {
-            Next::Event(event) => {
-                if let Some(stage) = stage_of(&event) {
-                    watcher.see(&Progress::Stage(stage));
-                }
-                watcher.see(&Progress::Event(event));
-            }
-            Next::End(_) => return Ok(()),
-        }
-    }
-}
-
-/// How far a run is, as far as its events tell.
-fn stage_of(event: &Event) -> Option<Stage> {
-    match event.event_type {
-        EventType::RunClaimed => Some(Stage::Preparing(String::new())),
-        EventType::SandboxCreated => Some(Stage::Sealing),
-        EventType::AgentStarted => Some(Stage::Running),
-        EventType::AgentFinished => Some(Stage::Collecting),
-        _ => None,
-    }
-}
-
 /// What the run has come to. The diff goes with the file that is returned beside it.
 async fn report(client: &Client, run: &RunId) -> Result<(RunReport, Option<TempPath>), Failure> {
     let told = client.run(run).await.map_err(|error| client_failure(&error))?;
+    let outcome = told.outcome.ok_or_else(|| unknown(run, told.state))?;
     let diff = There::new(client.clone()).diff(run).await?;
     let dead_letter = match told.dead_letter {
         true => client.dead_letter(run).await.ok().map(|kept| kept.letter.error_class),
@@ -147,7 +120,7 @@ async fn report(client: &Client, run: &RunId) -> Result<(RunReport, Option<TempP
     let report = RunReport {
         run: run.clone(),
         state: told.state,
-        outcome: told.outcome.unwrap_or(Outcome::Cancelled),
+        outcome,
         attempts: told.attempts,
         mode: told.request.policy.mode,
         seal: told.seal,
@@ -161,6 +134,13 @@ async fn report(client: &Client, run: &RunId) -> Result<(RunReport, Option<TempP
         duration_ms: finished.saturating_sub(told.created_at_ms),
     };
     Ok((report, diff))
+}
+
+/// The service's record is damaged, or it is of another version. Any outcome would be a guess.
+fn unknown(run: &RunId, state: RunState) -> Failure {
+    let message = format!("it is unknown how {run} ended: the service says `{state}`, and tells no outcome");
+    Failure::new(ExitCode::Internal, message)
+        .hint(format!("`cofferdam runs show {run}` and `runs diff`, with `--server`, show what is on record"))
 }
 
 async fn summary(client: &Client, run: &RunId, attempt: u32) -> Result<Summary, Failure> {

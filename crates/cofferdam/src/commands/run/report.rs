@@ -7,6 +7,7 @@ use cofferdam_runner::RunReport;
 use cofferdam_runner::artifacts::Applied;
 use serde_json::{Map, Value, json};
 
+use super::apply::AppliedDiff;
 use super::progress::Watcher;
 use super::tally::Tally;
 use crate::failure::Failure;
@@ -17,7 +18,7 @@ use crate::{patch, sanitize, words};
 pub(crate) fn summary(
     report: &RunReport,
     watcher: &Watcher,
-    applied: Option<&Result<Applied, Failure>>,
+    applied: Option<&Result<AppliedDiff, Failure>>,
 ) -> String {
     let mut lines = Vec::new();
     if matches!(report.outcome, Outcome::Failed { .. }) {
@@ -43,10 +44,24 @@ pub(crate) fn summary(
         text.push_str(&format!("hint: {hint}\n"));
     }
     match applied {
-        Some(Ok(Applied::Changes)) => text.push_str("cofferdam: the diff was applied to the repository\n"),
+        Some(Ok(diff)) => text.push_str(&applied_words(diff)),
         Some(Err(failure)) => text.push_str(&failure.render()),
-        Some(Ok(Applied::Nothing)) => text.push_str("cofferdam: there was nothing to apply\n"),
         None => {}
+    }
+    text
+}
+
+fn applied_words(diff: &AppliedDiff) -> String {
+    let mut text = match diff.applied {
+        Applied::Changes => "cofferdam: the diff was applied to the repository\n".to_owned(),
+        Applied::Nothing => "cofferdam: there was nothing to apply\n".to_owned(),
+    };
+    for path in &diff.no_longer_trusted {
+        let path = sanitize::line(&path.display().to_string());
+        text.push_str(&format!(
+            "cofferdam: WARNING: the diff changed {path}, which was trusted, and is not any more\n\
+             cofferdam: WARNING: read it, then type `cofferdam trust` to let it take effect\n"
+        ));
     }
     text
 }
@@ -62,7 +77,11 @@ fn change_words(report: &RunReport) -> &'static str {
 }
 
 /// The object of `--json`.
-pub(crate) fn to_json(report: &RunReport, tally: &Tally, applied: Option<bool>) -> Result<Value, Failure> {
+pub(crate) fn to_json(
+    report: &RunReport,
+    tally: &Tally,
+    applied: Option<&Result<AppliedDiff, Failure>>,
+) -> Result<Value, Failure> {
     let last = AttemptRef { run: report.run.clone(), number: report.attempts };
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -82,7 +101,10 @@ pub(crate) fn to_json(report: &RunReport, tally: &Tally, applied: Option<bool>) 
     put("redacted", json!(report.has_redacted));
     put("duration_ms", json!(report.duration_ms));
     if let Some(applied) = applied {
-        put("applied", json!(applied));
+        put("applied", json!(applied.is_ok()));
+    }
+    if let Some(Ok(diff)) = applied {
+        put("no_longer_trusted", json!(diff.no_longer_trusted));
     }
     patch::add_to_json(&mut object, report.diff.as_deref())?;
     Ok(Value::Object(object))

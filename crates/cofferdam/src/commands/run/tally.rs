@@ -65,10 +65,10 @@ impl Tally {
     fn spend(&mut self, data: &Value) {
         let number = |key: &str| data.get(key).and_then(Value::as_u64).unwrap_or(0);
         self.calls += 1;
-        self.tokens += ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"]
+        self.tokens = ["input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"]
             .map(number)
-            .iter()
-            .sum::<u64>();
+            .into_iter()
+            .fold(self.tokens, u64::saturating_add);
         match data.get("cost_usd").and_then(Value::as_f64) {
             Some(cost) => self.cost_usd += cost,
             None => self.cost_unknown = true,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::records::{Patch, Records};
-use crate::{patch, terminal};
+use crate::{patch, terminal, words};
 
 /// Prints the patch of a run.
 pub(crate) async fn run(records: &Records, id: &RunId, json: bool) -> Result<ExitCode, Failure> {
@@ -19,7 +19,16 @@ pub(crate) async fn run(records: &Records, id: &RunId, json: bool) -> Result<Exi
     }
     match diff {
         Some(diff) => patch::print(diff.path()).map(|()| ExitCode::Succeeded),
-        None => Err(Failure::new(ExitCode::Failed, format!("{id} has no diff"))
-            .hint(format!("type `cofferdam runs show {id}` to see how far it came"))),
+        None => Err(without(records, id).await?),
     }
+}
+
+/// A run that left nothing is not the same as one whose files were removed since.
+async fn without(records: &Records, id: &RunId) -> Result<Failure, Failure> {
+    let run = records.run(id).await?;
+    Ok(match run.files_removed_at_ms.and(words::removed(&run)) {
+        Some(removed) => Failure::new(ExitCode::Failed, format!("the diff of {id} was removed: {removed}")),
+        None => Failure::new(ExitCode::Failed, format!("{id} has no diff"))
+            .hint(format!("type `cofferdam runs show {id}` to see how far it came")),
+    })
 }

@@ -83,6 +83,8 @@ mod tests {
             state: RunState::TimedOut,
             created_at_ms: 1_000,
             finished_at_ms: None,
+            events_removed_at_ms: None,
+            files_removed_at_ms: None,
             attempts: 0,
             outcome: None,
             seal: None,

@@ -13,6 +13,7 @@ use clap::{Args, Subcommand};
 use cofferdam_core::RunId;
 
 use crate::caller::Caller;
+use crate::commands::ListArgs;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::records::Records;
@@ -37,14 +38,6 @@ pub(crate) enum RunsCommand {
     Send(send::SendArgs),
     /// Remove a run that has ended
     Rm(OneRun),
-}
-
-/// The flags of `runs list`.
-#[derive(Debug, Args)]
-pub(crate) struct ListArgs {
-    /// Print one JSON array
-    #[arg(long)]
-    json: bool,
 }
 
 /// One run, by its id.
@@ -92,25 +85,25 @@ pub(crate) struct RunsArgs {
 /// Does what was asked.
 pub(crate) async fn run(args: RunsArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let called = args.server.called(caller)?;
-    let records = Records::open(called.map(|called| called.client), caller).await?;
+    let records = &*Records::open(called.map(|called| called.client), caller).await?;
     match args.command {
-        RunsCommand::List(args) => list::run(&records, args.json).await,
-        RunsCommand::Show(one) => show::run(&records, &one.find(&records).await?, one.json).await,
+        RunsCommand::List(args) => list::run(records, args.json).await,
+        RunsCommand::Show(one) => show::run(records, &one.find(records).await?, one.json).await,
         RunsCommand::Events(args) => {
-            let id = args.one.find(&records).await?;
-            events::run(&records, &id, &args).await
+            let id = args.one.find(records).await?;
+            events::run(records, &id, &args).await
         }
-        RunsCommand::Diff(one) => diff::run(&records, &one.find(&records).await?, one.json).await,
-        RunsCommand::Cancel(one) => cancel::run(&records, &one.find(&records).await?, one.json).await,
+        RunsCommand::Diff(one) => diff::run(records, &one.find(records).await?, one.json).await,
+        RunsCommand::Cancel(one) => cancel::run(records, &one.find(records).await?, one.json).await,
         RunsCommand::Allow(args) => {
-            let id = args.one.find(&records).await?;
-            allow::run(&records, &id, &args.rules, caller, args.one.json).await
+            let id = args.one.find(records).await?;
+            allow::run(records, &id, &args.rules, caller, args.one.json).await
         }
         RunsCommand::Send(args) => {
-            let id = args.one.find(&records).await?;
-            send::run(&records, &id, &args).await
+            let id = args.one.find(records).await?;
+            send::run(records, &id, &args).await
         }
-        RunsCommand::Rm(one) => rm::run(&records, &one.find(&records).await?, one.json).await,
+        RunsCommand::Rm(one) => rm::run(records, &one.find(records).await?, one.json).await,
     }
 }
 

@@ -98,7 +98,7 @@ async fn fate_of(records: &Records, id: &RunId, message: MessageId, after: u64) 
     };
     let event = event?;
     let reason = event.data.get("reason").and_then(|reason| reason.as_str()).map(str::to_owned);
-    let delivered = event.event_type == EventType::MessageDelivered;
+    let delivered = event.known_type() == Some(EventType::MessageDelivered);
     Ok(Fate { state: if delivered { "delivered" } else { "refused" }, reason })
 }
 

@@ -16,11 +16,7 @@ use crate::{sanitize, terminal, words};
 /// Shows one run.
 pub(crate) async fn run(records: &Records, id: &RunId, json: bool) -> Result<ExitCode, Failure> {
     let run = records.run(id).await?;
-    if json {
-        terminal::write_json(&to_json(&run))?;
-    } else {
-        terminal::write_stdout(text(&run, now_ms()).as_bytes())?;
-    }
+    terminal::write_answer(json, || to_json(&run), || text(&run, now_ms()))?;
     Ok(ExitCode::Succeeded)
 }
 
@@ -56,6 +52,7 @@ fn text(run: &RunRecord, now_ms: u64) -> String {
         lines.push(format!("outcome    {}", words::outcome(outcome)));
         lines.extend(words::hint(outcome).map(|hint| format!("hint       {hint}")));
     }
+    lines.extend(words::removed(run).map(|words| format!("removed    {words}")));
     if run.letter == Letter::Dead {
         lines.push(format!("kept       as a dead letter: cofferdam dead-letter show {}", request.id));
     }
@@ -111,6 +108,8 @@ fn to_json(run: &RunRecord) -> Value {
         "seal": run.seal,
         "dead_letter": run.letter == Letter::Dead,
         "replay_of": run.request.replay_of,
+        "events_removed_at_ms": run.events_removed_at_ms,
+        "files_removed_at_ms": run.files_removed_at_ms,
     })
 }
 
@@ -141,6 +140,8 @@ mod tests {
             state: RunState::Failed,
             created_at_ms: 1_000,
             finished_at_ms: Some(3_500),
+            events_removed_at_ms: None,
+            files_removed_at_ms: None,
             attempts: 1,
             outcome: Some(outcome),
             seal: None,

@@ -90,11 +90,7 @@ pub(crate) async fn run(args: &BuildImageArgs, caller: &Caller) -> Result<ExitCo
         }
         None => return Err(Failure::new(ExitCode::Cancelled, "the build was cancelled")),
     };
-    if args.json {
-        terminal::write_json(&report::to_json(&built))?;
-    } else {
-        terminal::write_stdout(report::to_text(&built).as_bytes())?;
-    }
+    terminal::write_answer(args.json, || report::to_json(&built), || report::to_text(&built))?;
     Ok(ExitCode::Succeeded)
 }
 

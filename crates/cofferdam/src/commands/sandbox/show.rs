@@ -22,11 +22,7 @@ pub(crate) struct ShowArgs {
 pub(crate) fn run(args: &ShowArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let loaded = settings::load(caller, &settings::local_folder(caller))?;
     loaded.warn();
-    if args.json {
-        terminal::write_json(&to_json(&loaded))?;
-    } else {
-        terminal::write_stdout(to_text(&loaded).as_bytes())?;
-    }
+    terminal::write_answer(args.json, || to_json(&loaded), || to_text(&loaded))?;
     Ok(ExitCode::Succeeded)
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cofferdam_core::{Actor, Effective, NodeId, OwnRole, Scopes};
-use cofferdam_operations::{NewKeyInput, Operations};
+use cofferdam_operations::{NewKeyInput, Operations, now_ms, random_bits};
 use cofferdam_runner::Home;
 use cofferdam_server::{Bounds, KeyRule, Options, Service, SharedArtifacts, StartError};
 use cofferdam_store::Store;
@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::caller::{Caller, now_ms, random_bits};
+use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::record_place::open_artifacts;
@@ -63,7 +63,7 @@ pub(super) async fn start(
         place: home.place(now_ms()).map_err(failed("the state folder's name cannot be kept"))?,
         state_folder: Some(home.root().to_owned()),
         home: caller.home(),
-        node: NodeId::new(now_ms(), random_bits()?),
+        node: NodeId::new(now_ms(), random_bits()),
         artifacts: Arc::new(SharedArtifacts::new(home.runs(), open_artifacts(home, caller)?)),
         listen: listens,
         keys: key_rule(caller),

@@ -12,7 +12,7 @@ use cofferdam_core::{NodeId, Settings};
 use cofferdam_runner::{Home, Stop, is_alive};
 use tokio::sync::{mpsc, watch};
 
-use super::work::NodeFlags;
+use super::work::{NodeFlags, say_what_is_kept};
 use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -106,6 +106,9 @@ pub(crate) async fn run(args: &ServeArgs, caller: &Caller) -> Result<ExitCode, F
         served.is_ready = true;
     });
     tracing::info!(node = %name, listen = %api.listens, "ready");
+    if works {
+        say_what_is_kept(&settings.retention);
+    }
     if api.has_made_key {
         terminal::write_stderr(&first_words(&home, api.listens));
     }

@@ -1,4 +1,4 @@
-//! `cofferdam trust`: lets the settings file of a repository take effect, as it is now.
+//! `cofferdam trust`: lets the settings file of a repository take effect, and git tokens open its `origin`, as they are now.
 
 mod list;
 mod revoke;
@@ -6,6 +6,7 @@ mod revoke;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use cofferdam_runner::workspace;
 
 use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
@@ -13,7 +14,7 @@ use crate::failure::{Failure, UsageError};
 use crate::settings::{self, LocalFile, TrustRecord};
 use crate::{repository, sanitize, terminal};
 
-/// Let a repository's .cofferdam/settings.json take effect, as it is now
+/// Let a repository's settings take effect and git tokens open its origin, as both are now
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct TrustArgs {
@@ -40,17 +41,33 @@ pub(crate) fn run(args: &TrustArgs, caller: &Caller) -> Result<ExitCode, Failure
     }
 }
 
-/// Shows what takes effect, and records the very bytes that were shown.
+/// Shows what takes effect, and records the very bytes and the very address that were shown.
 fn trust(path: Option<&Path>, caller: &Caller) -> Result<ExitCode, Failure> {
     let folder = folder_of(path, caller);
-    let file = settings::local_file(&folder, caller.state_folder().as_deref())?.ok_or_else(|| {
-        UsageError::new(
-            format!("there is no .cofferdam/settings.json in {}", folder.display()),
-            "change to the repository that has one, or name it: `cofferdam trust PATH`",
-        )
-    })?;
-    let gained = settings::gains(caller, &file)?;
-    let mut text = format!("{}\n", shown(&file));
+    let folder = folder.canonicalize().unwrap_or(folder);
+    let file = settings::local_file(&folder, caller.state_folder().as_deref())?;
+    let origin = workspace::origin(&folder).filter(|url| url.https_host().is_some());
+    if file.is_none() && origin.is_none() {
+        let message =
+            format!("there is no .cofferdam/settings.json and no https `origin` in {}", folder.display());
+        let hint = "change to the repository that has one, or name it: `cofferdam trust PATH`";
+        return Err(UsageError::new(message, hint).into());
+    }
+    if let Some(file) = &file {
+        trust_file(file, caller)?;
+    }
+    if let Some(origin) = &origin {
+        let shown = sanitize::line(&format!("{} origin {origin}", folder.display()));
+        terminal::write_stdout(format!("{shown}\n  opened with your git tokens for its host\n").as_bytes())?;
+        TrustRecord::trust_origin(&caller.open_state()?, &folder, origin, now_ms())?;
+    }
+    terminal::write_stderr("cofferdam: trusted, until it changes; `cofferdam trust revoke` takes it back\n");
+    Ok(ExitCode::Succeeded)
+}
+
+fn trust_file(file: &LocalFile, caller: &Caller) -> Result<(), Failure> {
+    let gained = settings::gains(caller, file)?;
+    let mut text = format!("{}\n", shown(file));
     if gained.is_empty() {
         text.push_str("  nothing in it needs to be trusted\n");
     }
@@ -63,9 +80,7 @@ fn trust(path: Option<&Path>, caller: &Caller) -> Result<ExitCode, Failure> {
             "cofferdam: WARNING: with this file there is no wall around agents (mode host)\n",
         );
     }
-    TrustRecord::trust(&caller.open_state()?, &file, now_ms())?;
-    terminal::write_stderr("cofferdam: trusted, until it changes; `cofferdam trust revoke` takes it back\n");
-    Ok(ExitCode::Succeeded)
+    TrustRecord::trust(&caller.open_state()?, file, now_ms())
 }
 
 fn shown(file: &LocalFile) -> String {

@@ -11,7 +11,7 @@ use crate::failure::{Failure, UsageError};
 use crate::settings::TrustRecord;
 use crate::terminal;
 
-/// Trust a repository's settings no longer
+/// Trust a repository's settings and origin no longer
 #[derive(Debug, Args)]
 pub(super) struct RevokeArgs {
     /// The repository, or the file [default: the repository around the current folder]
@@ -24,8 +24,10 @@ pub(super) fn run(args: &RevokeArgs, caller: &Caller) -> Result<ExitCode, Failur
     // What is gone can be taken back by the path that `trust list` shows.
     let folder = folder.canonicalize().unwrap_or(folder);
     let path = folder.join(".cofferdam/settings.json");
-    if !TrustRecord::revoke(&caller.open_state()?, &path)? {
-        let message = format!("{} is not trusted", path.display());
+    let home = caller.open_state()?;
+    let (file, origin) = (TrustRecord::revoke(&home, &path)?, TrustRecord::revoke_origin(&home, &folder)?);
+    if !file && !origin {
+        let message = format!("{} is not trusted", folder.display());
         return Err(UsageError::new(message, "type `cofferdam trust list` to see what is").into());
     }
     terminal::write_stderr("cofferdam: not trusted any more\n");

@@ -44,6 +44,7 @@ async fn main() -> anyhow::Result<()> {
         caller: CallerPaths { path: search_path(), home: std::env::var_os("HOME").map(PathBuf::from) },
         broker: BrokerAccess::Apart(BrokerProcess::new(broker)),
         git: Arc::new(|_| git_token()),
+        dialer: cofferdam_net::Dialer::new(&[], std::time::Duration::from_secs(15)),
         models: Arc::new(model),
         redactor: Redactor::default(),
         rules: ClaimRules::of(Slots::of(max_concurrency())),
@@ -117,12 +118,7 @@ fn backends(home: &Home, binary: &std::path::Path) -> Vec<Arc<dyn Backend>> {
         locale: Default::default(),
     };
     let (state, binary) = (home.root().to_owned(), binary.to_owned());
-    let native = native::Options {
-        state: state.clone(),
-        binary: binary.clone(),
-        caller: caller.clone(),
-        without: Vec::new(),
-    };
+    let native = native::Options::new(state.clone(), binary.clone(), caller.clone());
     let docker = docker::Options {
         state: state.clone(),
         binary: binary.clone(),

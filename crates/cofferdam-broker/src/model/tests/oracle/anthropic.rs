@@ -1,5 +1,7 @@
 //! What a request to Anthropic may ask for.
 
+use cofferdam_core::VendorTool;
+
 use super::super::super::refusal::Refusal;
 use super::Findings;
 use super::json::Json;
@@ -33,7 +35,11 @@ const FIELDS: [&str; 18] = [
 const CLIENT_TOOLS: [&str; 5] = ["bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_"];
 
 /// Refuses what lets the vendor fetch or keep things, and takes out what is not known.
-pub(super) fn check(body: &mut Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
+pub(super) fn check(
+    body: &mut Json<'_>,
+    findings: &mut Findings,
+    allowed: &[VendorTool],
+) -> Result<(), Refusal> {
     for field in ["mcp_servers", "container"] {
         if body.get(field).is_some_and(|value| *value != Json::List(Vec::new())) {
             return Err(Refusal::vendor_side(&format!("the field `{field}`")));
@@ -45,7 +51,13 @@ pub(super) fn check(body: &mut Json<'_>, findings: &mut Findings) -> Result<(), 
             None | Some(Some("custom")) => {}
             Some(Some(kind)) if CLIENT_TOOLS.iter().any(|begin| kind.starts_with(begin)) => {}
             Some(kind) => {
-                return Err(Refusal::vendor_side(&format!("the tool `{}`", kind.unwrap_or("?"))));
+                let kind = kind.unwrap_or("?");
+                let what = format!("the tool `{kind}`");
+                match VendorTool::ALL.into_iter().find(|it| kind.starts_with(&format!("{it}_"))) {
+                    Some(known) if allowed.contains(&known) => {}
+                    Some(known) => return Err(Refusal::vendor_tool(&what, known)),
+                    None => return Err(Refusal::vendor_side(&what)),
+                }
             }
         }
     }

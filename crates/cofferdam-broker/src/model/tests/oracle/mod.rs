@@ -5,6 +5,7 @@ mod anthropic;
 mod json;
 mod openai;
 
+use cofferdam_core::VendorTool;
 use json::Json;
 
 use super::super::refusal::Refusal;
@@ -28,7 +29,7 @@ const LEAST_OUTPUT: u64 = 1024;
 const IMAGE_TOKENS: u64 = 5000;
 
 /// Checks a body and rebuilds it.
-pub(super) fn rebuild(endpoint: Endpoint, body: &[u8], vendor_tools: bool) -> Result<Rebuilt, Refusal> {
+pub(super) fn rebuild(endpoint: Endpoint, body: &[u8], allowed: &[VendorTool]) -> Result<Rebuilt, Refusal> {
     let mut json: Json<'_> = serde_json::from_slice(body)
         .map_err(|error| Refusal::bad_request("json", format!("the request is not JSON: {error}")))?;
     if json.get("background").is_some_and(|value| *value != Json::Bool(false)) {
@@ -36,13 +37,11 @@ pub(super) fn rebuild(endpoint: Endpoint, body: &[u8], vendor_tools: bool) -> Re
         return Err(Refusal::bad_request("background", message));
     }
     let mut findings = Findings::default();
-    if !vendor_tools {
-        match endpoint {
-            Endpoint::Responses => openai::check_responses(&mut json, &mut findings)?,
-            Endpoint::Chat => openai::check_chat(&mut json, &mut findings)?,
-            Endpoint::Messages | Endpoint::CountTokens => anthropic::check(&mut json, &mut findings)?,
-            Endpoint::Preflight(_) | Endpoint::Models(_) => {}
-        }
+    match endpoint {
+        Endpoint::Responses => openai::check_responses(&mut json, &mut findings, allowed)?,
+        Endpoint::Chat => openai::check_chat(&mut json, &mut findings, allowed)?,
+        Endpoint::Messages | Endpoint::CountTokens => anthropic::check(&mut json, &mut findings, allowed)?,
+        Endpoint::Preflight(_) | Endpoint::Models(_) => {}
     }
     payload(endpoint, json, findings)
 }
@@ -112,6 +111,7 @@ fn is_model(name: &str) -> bool {
 /// What was seen on the way through a request.
 #[derive(Debug, Default)]
 struct Findings {
+    searches: bool,
     stripped: Vec<String>,
     images: u64,
     image_bytes: usize,

@@ -1,5 +1,7 @@
 //! What a request to OpenAI may ask for, by Responses or by Chat Completions.
 
+use cofferdam_core::VendorTool;
+
 use super::super::super::refusal::Refusal;
 use super::Findings;
 use super::json::Json;
@@ -65,63 +67,83 @@ const CHAT: [&str; 27] = [
 ];
 
 /// Refuses what lets the vendor fetch or keep things, takes out what is not known, and switches storing off.
-pub(super) fn check_responses(body: &mut Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
+pub(super) fn check_responses(
+    body: &mut Json<'_>,
+    findings: &mut Findings,
+    allowed: &[VendorTool],
+) -> Result<(), Refusal> {
     for field in ["previous_response_id", "conversation", "prompt"] {
         if body.get(field).is_some() {
             return Err(Refusal::vendor_side(&format!("the field `{field}`")));
         }
     }
-    check_model(body)?;
+    let searches = allowed.contains(&VendorTool::WebSearch);
+    check_model(body, searches)?;
     findings.keep_fields(body, &RESPONSES);
     // Stored is the vendor's default, so leaving the field out is not enough.
     body.set("store", Json::Bool(false));
     if let Some(Json::List(tools)) = body.get_mut("tools") {
-        keep_tools(tools, findings)?;
+        keep_tools(tools, findings, searches)?;
     }
     if let Some(Json::List(items)) = body.get_mut("input") {
-        items.iter_mut().try_for_each(|item| check_late_tools(item, findings))?;
+        items.iter_mut().try_for_each(|item| check_late_tools(item, findings, searches))?;
     }
-    check_tool_choice(body)?;
+    if findings.searches || (searches && is_search_model(body)) {
+        body.set("max_tool_calls", Json::Number(10.into()));
+    }
+    check_tool_choice(body, searches)?;
     body.get("input").map_or(Ok(()), |input| content(input, findings))
 }
 
 /// The same for Chat Completions.
-pub(super) fn check_chat(body: &mut Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
-    if body.get("web_search_options").is_some() {
-        return Err(Refusal::vendor_side("the field `web_search_options`"));
+pub(super) fn check_chat(
+    body: &mut Json<'_>,
+    findings: &mut Findings,
+    allowed: &[VendorTool],
+) -> Result<(), Refusal> {
+    let searches = allowed.contains(&VendorTool::WebSearch);
+    if body.get("web_search_options").is_some() && !searches {
+        return Err(Refusal::vendor_tool("the field `web_search_options`", VendorTool::WebSearch));
     }
-    check_model(body)?;
-    findings.keep_fields(body, &CHAT);
+    check_model(body, searches)?;
+    let extra: &[&str] = if searches { &["web_search_options"] } else { &[] };
+    findings.keep_fields(body, &[&CHAT, extra].concat());
     for tool in body.get("tools").map(Json::items).unwrap_or_default() {
         let kind = tool.get_text("type").unwrap_or("?");
         if !matches!(kind, "function" | "custom") {
             return Err(Refusal::vendor_side(&format!("the tool `{kind}`")));
         }
     }
-    check_tool_choice(body)?;
+    check_tool_choice(body, searches)?;
     body.get("messages").map_or(Ok(()), |messages| content(messages, findings))
 }
 
 /// Some models search the web without being given a tool.
-fn check_model(body: &Json<'_>) -> Result<(), Refusal> {
+fn check_model(body: &Json<'_>, searches: bool) -> Result<(), Refusal> {
     let model = body.get_text("model").unwrap_or_default();
-    if ["-search-", "deep-research"].iter().any(|part| model.contains(part)) {
-        return Err(Refusal::vendor_side(&format!("the model `{model}`, which searches the web,")));
+    if is_search_model(body) && !searches {
+        let what = format!("the model `{model}`, which searches the web,");
+        return Err(Refusal::vendor_tool(&what, VendorTool::WebSearch));
     }
     Ok(())
 }
 
+fn is_search_model(body: &Json<'_>) -> bool {
+    let model = body.get_text("model").unwrap_or_default();
+    ["-search-", "deep-research"].iter().any(|part| model.contains(part))
+}
+
 /// Some models are told of their tools in the conversation and not beside it. The attack: a tool that the vendor
 /// runs, offered there.
-fn check_late_tools(item: &mut Json<'_>, findings: &mut Findings) -> Result<(), Refusal> {
+fn check_late_tools(item: &mut Json<'_>, findings: &mut Findings, searches: bool) -> Result<(), Refusal> {
     match item.get_mut("tools") {
         None => Ok(()),
-        Some(Json::List(tools)) => keep_tools(tools, findings),
+        Some(Json::List(tools)) => keep_tools(tools, findings, searches),
         Some(_) => Err(Refusal::bad_request("json", "`tools` is not a list")),
     }
 }
 
-fn keep_tools(tools: &mut Vec<Json<'_>>, findings: &mut Findings) -> Result<(), Refusal> {
+fn keep_tools(tools: &mut Vec<Json<'_>>, findings: &mut Findings, searches: bool) -> Result<(), Refusal> {
     let mut refused = None;
     tools.retain_mut(|tool| {
         let kind = tool.get_text("type").unwrap_or("?").to_owned();
@@ -129,6 +151,10 @@ fn keep_tools(tools: &mut Vec<Json<'_>>, findings: &mut Findings) -> Result<(), 
             "function" | "custom" | "local_shell" | "apply_patch" | "tool_search" => true,
             // Without an environment, or with a local one, the agent runs the command itself.
             "shell" => tool.get("environment").is_none_or(|it| it.get_text("type") == Some("local")),
+            _ if searches && is_search(&kind) => {
+                findings.searches = true;
+                true
+            }
             // Codex offers these whether or not anybody asked; without them it works on.
             "web_search" | "web_search_preview" | "image_generation" => {
                 findings.strip(format!("the tool `{kind}`"));
@@ -136,7 +162,7 @@ fn keep_tools(tools: &mut Vec<Json<'_>>, findings: &mut Findings) -> Result<(), 
             }
             "namespace" => {
                 if let Some(Json::List(inner)) = tool.get_mut("tools")
-                    && let Err(refusal) = keep_tools(inner, findings)
+                    && let Err(refusal) = keep_tools(inner, findings, searches)
                 {
                     refused.get_or_insert(refusal);
                 }
@@ -152,13 +178,17 @@ fn keep_tools(tools: &mut Vec<Json<'_>>, findings: &mut Findings) -> Result<(), 
     refused.map_or(Ok(()), Err)
 }
 
+fn is_search(kind: &str) -> bool {
+    kind == "web_search" || kind.starts_with("web_search_")
+}
+
 /// A choice can name a tool that the vendor runs, also one that is not in the list.
-fn check_tool_choice(body: &Json<'_>) -> Result<(), Refusal> {
+fn check_tool_choice(body: &Json<'_>, searches: bool) -> Result<(), Refusal> {
     let known = ["function", "custom", "local_shell", "shell", "apply_patch", "allowed_tools", "namespace"];
     match body.get("tool_choice") {
         None | Some(Json::Text(_)) => Ok(()),
         Some(choice) => match choice.get_text("type") {
-            Some(kind) if known.contains(&kind) => Ok(()),
+            Some(kind) if known.contains(&kind) || (searches && is_search(kind)) => Ok(()),
             kind => Err(Refusal::vendor_side(&format!("the tool `{}`", kind.unwrap_or("?")))),
         },
     }

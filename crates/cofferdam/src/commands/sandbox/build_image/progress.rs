@@ -1,10 +1,9 @@
 //! What a person sees of a build: a line for each step, and on a terminal what it says meanwhile.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use cofferdam_sandbox::docker::BuildProgress;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use crate::sanitize;
 use crate::terminal::{self, Notices};
@@ -17,6 +16,7 @@ const LINE_WIDTH: usize = 200;
 const INSTRUCTION_WIDTH: usize = 90;
 
 /// Watches one build.
+#[derive(Default)]
 pub(super) struct BuildWatcher {
     bar: Option<ProgressBar>,
     step: String,
@@ -26,15 +26,7 @@ pub(super) struct BuildWatcher {
 impl BuildWatcher {
     /// A watcher that draws a line below the steps if stderr is a terminal.
     pub(super) fn on_stderr() -> Self {
-        let bar = terminal::stderr_is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        });
-        Self { bar, step: String::new(), tail: VecDeque::new() }
+        Self { bar: terminal::spinner(), ..Self::default() }
     }
 
     /// Takes one piece of news.
@@ -93,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_of_the_last_step_are_kept_clean() {
-        let mut watcher = BuildWatcher { bar: None, step: String::new(), tail: VecDeque::new() };
+        let mut watcher = BuildWatcher::default();
         let step = |number: &str| BuildProgress::Step {
             number: number.to_owned(),
             purpose: None,

@@ -30,7 +30,7 @@ async fn agent(cli: Cli, caller: &Caller, scratch: &Path) -> Finding {
         caller.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
     let (home, repository) = (caller.home(), repository_around(&caller.current_folder));
     let search = Search { path: &path, home: home.as_deref(), exclude: repository.as_deref() };
-    let name = cli.provider();
+    let name = cli.as_str();
     let weak = |detail: String, remedy: &str| Finding::new(name, Status::Weak, &detail, remedy);
     let installation = match find(cli, &search) {
         Ok(installation) => installation,

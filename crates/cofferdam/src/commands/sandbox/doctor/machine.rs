@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cofferdam_core::show_bytes;
-use cofferdam_runner::artifacts::find_git;
+use cofferdam_core::{DiskSpace, show_bytes};
+use cofferdam_runner::Git;
+use cofferdam_runner::installation::Search;
 use cofferdam_sandbox::{Finding, Status};
 
 use crate::caller::Caller;
+use crate::repository;
 
 /// With less than this, a build or two fill the disk.
 const LITTLE_SPACE: u64 = 1 << 30;
@@ -33,16 +35,20 @@ pub(super) fn state_folder(path: &Path) -> Finding {
         }
         Ok(found) => {
             let block = u64::try_from(found.f_bsize).unwrap_or(0);
-            let free = found.f_bavail.saturating_mul(block);
-            let kind = file_system(found.f_type);
-            let detail = format!("{shown} ({kind}, {} free)", show_bytes(free));
-            if free < LITTLE_SPACE {
-                let remedy = "make space, or export COFFERDAM_HOME=/a/folder/on/another/disk";
-                return Finding::new(name, Status::Weak, &detail, remedy);
-            }
-            Finding::ok(name, detail)
+            let free_bytes = found.f_bavail.saturating_mul(block);
+            let space = DiskSpace { free_bytes, total_bytes: found.f_blocks.saturating_mul(block) };
+            weigh(name, &format!("{shown} ({}, ", file_system(found.f_type)), space)
         }
     }
+}
+
+fn weigh(name: &'static str, place: &str, space: DiskSpace) -> Finding {
+    if space.is_low() || space.free_bytes < LITTLE_SPACE {
+        let remedy =
+            "make space, keep less (`retention`), or export COFFERDAM_HOME=/a/folder/on/another/disk";
+        return Finding::new(name, Status::Weak, &format!("{place}{})", space.words()), remedy);
+    }
+    Finding::ok(name, format!("{place}{} free)", show_bytes(space.free_bytes)))
 }
 
 /// The names of the usual ones; the others by their number.
@@ -63,7 +69,8 @@ fn file_system(magic: impl TryInto<i64>) -> String {
 /// The git that makes diffs.
 pub(super) async fn git(caller: &Caller) -> Finding {
     let name = "git";
-    let git = find_git(caller.var("PATH").and_then(|path| path.to_str()));
+    let (path, around) = (caller.path(), repository::root_around(&caller.current_folder));
+    let git = Git::for_tools(&Search { path: &path, home: None, exclude: around.as_deref() });
     let asked = tokio::process::Command::new(&git)
         .arg("--version")
         .env_clear()
@@ -88,5 +95,22 @@ pub(super) async fn git(caller: &Caller) -> Finding {
         ),
         Ok(Err(error)) => Finding::unknown(name, format!("{} cannot be started: {error}", git.display())),
         Err(_) => Finding::unknown(name, format!("{} --version does not end", git.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_with_little_space_or_a_small_part_of_it_is_weak() {
+        let status = |free_bytes, total_bytes| {
+            let found = weigh("state_folder", "/s (ext4, ", DiskSpace { free_bytes, total_bytes });
+            (found.status, found.detail)
+        };
+        let (weak, detail) = status(4 << 30, 100 << 30);
+        assert_eq!((weak, detail.as_str()), (Status::Weak, "/s (ext4, 4.0 % free (4 GiB of 100 GiB))"));
+        assert_eq!(status(1 << 29, 1 << 30).0, Status::Weak);
+        assert_eq!(status(5 << 30, 100 << 30), (Status::Ok, "/s (ext4, 5 GiB free)".to_owned()));
     }
 }

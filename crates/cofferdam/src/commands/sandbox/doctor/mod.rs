@@ -43,7 +43,7 @@ pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, 
     }
     let models = models::models(caller);
     let is_usable = |cli: &Cli| {
-        let there = |one: &Finding| one.name == cli.provider() && one.status == Status::Ok;
+        let there = |one: &Finding| one.name == cli.as_str() && one.status == Status::Ok;
         findings.iter().any(there) && models.has_key_for(*cli)
     };
     let prompt = Cli::ALL.into_iter().filter(is_usable).collect();
@@ -53,11 +53,7 @@ pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, 
         findings.push(containers(caller).await);
     }
     let report = Report::new(mode, findings, prompt);
-    if args.json {
-        terminal::write_json(&report.to_json())?;
-    } else {
-        terminal::write_stdout(report.to_text().as_bytes())?;
-    }
+    terminal::write_answer(args.json, || report.to_json(), || report.to_text())?;
     Ok(if report.would_start() { ExitCode::Succeeded } else { ExitCode::Refused })
 }
 

@@ -1,7 +1,6 @@
 //! Keys, logins and addresses of the models. Whether there is a key is said, and never a part of it.
 
 use cofferdam_core::{Login, Provider, Vendor};
-use cofferdam_runner::installation::Cli;
 use cofferdam_runner::logins::{LoginError, Logins, OpenLogin, log_in, shown_path};
 use cofferdam_sandbox::{Finding, Status};
 
@@ -10,13 +9,13 @@ use crate::secrets;
 
 /// What there is to reach models with.
 pub(super) struct Models {
-    usable: Vec<Cli>,
+    usable: Vec<Provider>,
     pub(super) findings: Vec<Finding>,
 }
 
 impl Models {
     /// Whether a run of this CLI has a key or a login.
-    pub(super) fn has_key_for(&self, cli: Cli) -> bool {
+    pub(super) fn has_key_for(&self, cli: Provider) -> bool {
         self.usable.contains(&cli)
     }
 }
@@ -54,7 +53,7 @@ const OPENAI: Names = Names {
     key_name: "openai_key",
     title: "OpenAI",
     keys: &["OPENAI_API_KEY"],
-    own_keys: &[],
+    own_keys: &["CODEX_API_KEY"],
     cli: Provider::Codex,
     url_name: "openai_url",
     url: "OPENAI_BASE_URL",
@@ -70,14 +69,14 @@ pub(super) fn models(caller: &Caller) -> Models {
         findings.push(url(names, caller));
     }
     findings.extend(opencode(caller, &logins));
-    let can = |cli: &Cli| match cli {
-        Cli::ClaudeCode => is_open(&ANTHROPIC, Provider::ClaudeCode, caller, &logins),
-        Cli::Codex => is_open(&OPENAI, Provider::Codex, caller, &logins),
-        Cli::OpenCode => {
-            [&ANTHROPIC, &OPENAI].into_iter().any(|names| is_open(names, Provider::OpenCode, caller, &logins))
+    let can = |&cli: &Provider| match cli {
+        Provider::ClaudeCode => is_open(&ANTHROPIC, cli, caller, &logins),
+        Provider::Codex => is_open(&OPENAI, cli, caller, &logins),
+        Provider::OpenCode => {
+            [&ANTHROPIC, &OPENAI].into_iter().any(|names| is_open(names, cli, caller, &logins))
         }
     };
-    Models { usable: Cli::ALL.into_iter().filter(can).collect(), findings }
+    Models { usable: Provider::ALL.into_iter().filter(can).collect(), findings }
 }
 
 fn is_open(names: &Names, cli: Provider, caller: &Caller, logins: &Logins) -> bool {
@@ -122,8 +121,7 @@ fn opencode(caller: &Caller, logins: &Logins) -> Option<Finding> {
 
 /// A login that could be used. What is said of it is what its file says.
 fn login(open: &OpenLogin, cli: Provider, caller: &Caller) -> String {
-    let title =
-        Cli::ALL.into_iter().find(|it| it.provider() == cli.as_str()).map_or(cli.as_str(), Cli::title);
+    let title = cli.title();
     let what = match &open.login {
         Login::Key => "a key".to_owned(),
         Login::ClaudeAi { subscription: plan, .. } | Login::ChatGpt { plan } => {

@@ -1,6 +1,6 @@
-//! The HTTP client for the servers that the broker speaks to itself: the model's, and the git host's.
+//! The HTTP client for servers that we speak to ourselves: the model's, and the git host's.
 //!
-//! It dials through the broker's own [`Dialer`], keeps connections for the next call, and follows no
+//! It dials through a [`Dialer`], keeps connections for the next call, and follows no
 //! redirects: an answer that points elsewhere is an answer, and never a second request with our key.
 
 use std::future::Future;
@@ -25,18 +25,18 @@ const KEPT: Duration = Duration::from_secs(45);
 
 /// What is held of an answer that somebody reads slowly. The library's own choice is six times as much, for each of as many
 /// answers as an attempt has connections.
-pub(crate) const BUFFER: usize = 64 << 10;
+pub const BUFFER: usize = 64 << 10;
 
 /// A client with connections of its own. One for each kind of address check, because a kept connection was
 /// checked when it was made and is not checked again.
 #[derive(Clone)]
-pub(crate) struct Client {
+pub struct Client {
     inner: hyper_util::client::legacy::Client<HttpsConnector<Connector>, Body>,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RequestError {
+pub enum RequestError {
     /// Nothing was sent.
     #[error("failed to connect to {authority}: {reason}")]
     Connect {
@@ -59,7 +59,8 @@ pub(crate) enum RequestError {
 
 impl Client {
     /// A client that connects to what passes this check.
-    pub(crate) fn new(dialer: Dialer, check: AddressCheck) -> Self {
+    #[must_use]
+    pub fn new(dialer: Dialer, check: AddressCheck) -> Self {
         static TLS: OnceLock<rustls::ClientConfig> = OnceLock::new();
         // Reading the system's certificates takes milliseconds, and clients are made for every attempt.
         Self::with_tls(dialer, check, TLS.get_or_init(|| tls(system_roots())).clone())
@@ -83,7 +84,7 @@ impl Client {
     ///
     /// # Errors
     /// [`RequestError`] if there is no answer. How long it may take is the caller's to say.
-    pub(crate) async fn request(&self, request: Request<Body>) -> Result<Response<Incoming>, RequestError> {
+    pub async fn request(&self, request: Request<Body>) -> Result<Response<Incoming>, RequestError> {
         let authority = request.uri().authority().map(ToString::to_string).unwrap_or_default();
         self.inner.request(request).await.map_err(|error| {
             let reason = causes(&error);
@@ -145,7 +146,7 @@ fn tls(roots: rustls::RootCertStore) -> rustls::ClientConfig {
         .with_no_client_auth()
 }
 
-/// Makes the client's connections with the broker's dialer.
+/// Makes the client's connections with the dialer.
 #[derive(Clone)]
 struct Connector {
     dialer: Dialer,
@@ -185,5 +186,5 @@ fn target(uri: &Uri) -> Result<HostPort, ConnectError> {
 }
 
 #[cfg(test)]
-#[path = "upstream_tests.rs"]
+#[path = "client_tests.rs"]
 mod tests;

@@ -1,0 +1,106 @@
+//! What is reserved for a request is no less than what its vendor can charge for it.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::rig::{CHAT, Fake, MESSAGES, RESPONSES, Reply, Rig, Setup, answered, message};
+
+/// The input that is reserved for a request.
+async fn reserved(rig: &Rig, path: &str, body: &Value) -> u64 {
+    let (status, answer) = rig.post(path, body).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    let begun = rig.ledger.begun.lock().unwrap();
+    begun.last().unwrap().reserved.tokens - MOST_OUTPUT
+}
+
+const MOST_OUTPUT: u64 = 16;
+
+fn said_to_claude(block: Value) -> Value {
+    json!({"model": "claude-sonnet-4-5", "max_tokens": MOST_OUTPUT, "messages": [{"role": "user", "content": [block]}]})
+}
+
+fn said_to_gpt(item: Value) -> Value {
+    json!({"model": "gpt-5", "max_output_tokens": MOST_OUTPUT, "input": [{"role": "user", "content": [item]}]})
+}
+
+fn said_in_chat(part: Value) -> Value {
+    json!({"model": "gpt-4o-mini", "max_completion_tokens": MOST_OUTPUT, "messages": [{"role": "user", "content": [part]}]})
+}
+
+fn base64(kind: &str, media: &str) -> Value {
+    json!({"type": kind, "source": {"type": "base64", "media_type": media, "data": "AAAA"}})
+}
+
+#[tokio::test]
+async fn what_is_reserved_is_no_less_than_the_vendors_can_charge() {
+    let fake = Fake::start(|seen| match seen.path.as_str() {
+        "/v1/messages" => answered(),
+        _ => Reply::json(200, &json!({"usage": {"input_tokens": 1, "output_tokens": 1}})),
+    })
+    .await;
+    let rig = Setup::at(&fake).open().await;
+    let data_url = "data:image/png;base64,AAAA";
+    let cuneiform = "\u{1242B}".repeat(1000);
+    let noise = "~{^|".repeat(500);
+    let nested = json!({"type": "tool_result", "tool_use_id": "t", "content": [base64("document", "application/pdf")]});
+    let mut with_editor = said_to_claude(json!({"type": "text", "text": "hi"}));
+    with_editor["tools"] = json!([{"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"}]);
+    let cases = [
+        // A letter of a rare script is as many tokens as it has bytes.
+        ("rare letters", MESSAGES, said_to_claude(json!({"type": "text", "text": cuneiform})), 4000),
+        ("rare letters", RESPONSES, said_to_gpt(json!({"type": "input_text", "text": cuneiform})), 4000),
+        ("noise", CHAT, said_in_chat(json!({"type": "text", "text": noise})), 2000),
+        // A few bytes can be an image of any size.
+        ("image", MESSAGES, said_to_claude(base64("image", "image/png")), 4784),
+        ("image", RESPONSES, said_to_gpt(json!({"type": "input_image", "image_url": data_url})), 42_412),
+        (
+            "image",
+            CHAT,
+            said_in_chat(json!({"type": "image_url", "image_url": {"url": data_url}})),
+            2833 + 8 * 5667,
+        ),
+        // And a document of any length.
+        ("document", MESSAGES, said_to_claude(base64("document", "application/pdf")), 1_000_000),
+        ("document in a result", MESSAGES, said_to_claude(nested), 1_000_000),
+        ("document", RESPONSES, said_to_gpt(json!({"type": "input_file", "file_data": "AAAA"})), 1_000_000),
+        ("document", CHAT, said_in_chat(json!({"type": "file", "file": {"file_data": "AAAA"}})), 1_000_000),
+        // What the vendor tells the model of its own tool, and of how to call any.
+        ("tool", MESSAGES, with_editor, 346 + 700),
+    ];
+    for (what, path, body, most) in cases {
+        let reserved = reserved(&rig, path, &body).await;
+        assert!(reserved >= most, "{what} at {path}: {reserved} is less than {most}");
+    }
+}
+
+#[tokio::test]
+async fn a_document_that_the_budget_cannot_pay_is_refused_and_the_run_goes_on() {
+    let fake = Fake::start(|_| answered()).await;
+    let mut setup = Setup::at(&fake);
+    setup.grant.budget.max_tokens = Some(100_000);
+    let rig = setup.open().await;
+    let (status, body) = rig.post(MESSAGES, &said_to_claude(base64("document", "application/pdf"))).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert!(body.contains("send its text instead"), "{body}");
+    assert_eq!(*rig.ledger.exceeded.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(rig.post(MESSAGES, &message()).await.0, StatusCode::OK);
+    assert_eq!(fake.seen().len(), 1);
+}
+
+/// The attack: an agent asks the vendor to keep its input for an hour, which is dearer than keeping it for minutes.
+#[tokio::test]
+async fn input_that_is_kept_for_an_hour_costs_no_more_than_was_reserved() {
+    let kept = json!({"type": "message", "usage": {"input_tokens": 0, "output_tokens": 0,
+        "cache_creation_input_tokens": 60_000, "cache_creation": {"ephemeral_1h_input_tokens": 60_000}}});
+    let fake = Fake::start(move |_| Reply::json(200, &kept)).await;
+    let mut setup = Setup::at(&fake);
+    setup.grant.budget.max_cost_micro_usd = Some(10_000_000);
+    let rig = setup.open().await;
+    // A byte each, as dense as text can be.
+    let text = json!({"type": "text", "text": "~".repeat(60_000), "cache_control": {"type": "ephemeral", "ttl": "1h"}});
+    assert_eq!(rig.post(MESSAGES, &said_to_claude(text)).await.0, StatusCode::OK);
+    rig.routes.settle().await;
+    let reserved = rig.ledger.begun.lock().unwrap()[0].reserved.cost_micro_usd;
+    let spent = rig.ledger.ended.lock().unwrap()[0].spent.cost_micro_usd;
+    assert!(spent <= reserved, "{spent} is more than {reserved}");
+}

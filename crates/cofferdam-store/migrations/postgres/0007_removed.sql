@@ -1,0 +1,3 @@
+-- When what a run had left was removed because it was kept long enough, so that nobody takes it for a run that left nothing.
+ALTER TABLE runs ADD COLUMN events_removed_at bigint;
+ALTER TABLE runs ADD COLUMN files_removed_at bigint;
