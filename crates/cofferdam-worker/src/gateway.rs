@@ -8,15 +8,16 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdTcpListener};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use cofferdam_core::{Gateway, Login, gateway};
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncWriteExt, copy, sink};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// Connections at a time, over all ports. Each costs two descriptors and two small buffers, which count as the
 /// sandbox's own. What comes beyond waits in the kernel's queue.
@@ -27,6 +28,8 @@ const BROKER_AWAY: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A socket's address holds 107 bytes; the rest is for its name.
 const LONGEST_FOLDER: usize = 80;
+/// How long an agent may go on sending what nobody reads any more.
+const LINGER: Duration = Duration::from_secs(10);
 /// After a failed accept (no descriptors left) the next one would fail at once, too.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -119,11 +122,37 @@ async fn accept(listener: TcpListener, socket: Arc<Path>, room: Arc<Semaphore>) 
 }
 
 /// A connection that ends in an error has told both sides so by closing; there is nobody else to tell.
+///
+/// A broker that refuses a request by its head closes while the agent still sends. What it has answered is carried to the
+/// agent all the same, and what the agent sends is read: closed with bytes unread, the connection would be reset, and the
+/// answer lost.
 async fn forward(mut inner: TcpStream, socket: &Path) {
     // A model's answer comes in many small pieces, each of which somebody waits for.
     let _ = inner.set_nodelay(true);
-    if let Some(mut broker) = connect(socket).await {
-        let _ = copy_bidirectional(&mut inner, &mut broker).await;
+    let Some(mut broker) = connect(socket).await else { return };
+    let (mut from_agent, mut to_agent) = inner.split();
+    let (mut from_broker, mut to_broker) = broker.split();
+    let mut answer = pin!(async {
+        let copied = copy(&mut from_broker, &mut to_agent).await;
+        let _ = to_agent.shutdown().await;
+        copied.is_ok()
+    });
+    let mut request = pin!(async {
+        if copy(&mut from_agent, &mut to_broker).await.is_ok() {
+            let _ = to_broker.shutdown().await;
+        } else {
+            let _ = timeout(LINGER, copy(&mut from_agent, &mut sink())).await;
+        }
+    });
+    tokio::select! {
+        is_whole = &mut answer => {
+            // Either side may be finished before the other; one that broke is not waited for.
+            let patience = if is_whole { Duration::MAX } else { LINGER };
+            let _ = timeout(patience, request).await;
+        }
+        () = &mut request => {
+            answer.await;
+        }
     }
 }
 
@@ -214,6 +243,30 @@ mod tests {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         assert_eq!(answer, "egress.sock early");
+    }
+
+    /// The broker answers by the head, and is gone with most of the request unread.
+    #[test]
+    fn an_answer_arrives_although_the_request_is_still_being_sent() {
+        const ANSWER: &[u8] = b"HTTP/1.1 415 Unsupported Media Type\r\n\r\n";
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(gateway::SOCKET)).unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                stream.read_exact(&mut [0; 100]).unwrap();
+                stream.write_all(ANSWER).unwrap();
+            }
+        });
+        let opened = open(&setup(folder.path(), Vec::new())).unwrap();
+        for _ in 0..200 {
+            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, opened.port)).unwrap();
+            // The rest is sent into a connection that may have ended.
+            let _ = stream.write_all(&vec![b'x'; 1 << 20]);
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            assert_eq!(answer, ANSWER);
+        }
     }
 
     #[test]

@@ -75,7 +75,8 @@ async fn serve_until_it_ends(serving: Arc<Served>, stream: UnixStream) {
             serving.recorder().refused(Kind::Http, "", &refusal);
             hang_up(stream.into_inner(), bounds.head_time).await;
         }
-        (None, None, Ok(()) | Err(_)) => {}
+        // A request that was refused by its head is answered while its body is still on the way.
+        (None, None, Ok(()) | Err(_)) => hang_up(stream.into_inner(), bounds.head_time).await,
     }
 }
 

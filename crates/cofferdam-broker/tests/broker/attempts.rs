@@ -125,6 +125,22 @@ async fn wait_for_hangup(stream: &UnixStream) {
 }
 
 #[tokio::test]
+async fn a_refusal_arrives_although_the_body_is_still_being_sent() {
+    let fixture = Fixture::new().await;
+    let client = fixture.attempt(1, &[]).await;
+    let mut stream = client.connect().await;
+    let body = "x".repeat(150_000);
+    let head = format!(
+        "POST http://nowhere.test/ HTTP/1.1\r\nHost: nowhere.test\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(body.as_bytes()).await.unwrap();
+    let answer = read_to_end(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+}
+
+#[tokio::test]
 async fn a_silent_tunnel_is_cut() {
     let bounds = Bounds { idle_time: Duration::from_secs(1), ..Bounds::default() };
     let fixture = Fixture::with_bounds(bounds).await;
