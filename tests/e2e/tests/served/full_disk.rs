@@ -14,26 +14,26 @@ use cofferdam_test_marks::once;
 
 const IN_TIME: Duration = Duration::from_secs(120);
 
-/// A disk of 64 MiB, until it is dropped.
+/// A disk of 256 MiB, until it is dropped. A twentieth of it is more than the log of the record and a trial take.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     fn mount(place: PathBuf) -> Self {
         fs::create_dir(&place).expect("a new folder");
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=64m,mode=0700", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", "size=256m,mode=0700", "tmpfs"])
             .arg(&place)
             .status();
         assert!(mounted.expect("mount is installed").success());
         Self(place)
     }
 
-    /// Writes until less than a twentieth of it is left, which is room enough to go on.
+    /// Writes on until less than a twentieth of it is left, which is room enough to go on. To be called again and again: what
+    /// a trial of the node has held meanwhile becomes free.
     fn fill_nearly(&self) -> PathBuf {
         let path = self.0.join("nearly");
-        let space = || cofferdam_store::disk_space(&self.0).expect("it is mounted");
-        let mut file = fs::File::create(&path).expect("a new file");
-        while !space().is_low() {
+        let mut file = fs::File::options().create(true).append(true).open(&path).expect("our own file");
+        while !cofferdam_store::disk_space(&self.0).expect("it is mounted").is_low() {
             file.write_all(&vec![7; 1 << 18]).expect("there is room");
         }
         path
@@ -80,16 +80,21 @@ fn a_full_disk_refuses_new_work_and_loses_nothing_that_was_accepted() {
     let client = service.client();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let create = || runtime.block_on(client.create_run(&quick(), None));
-    let nearly = disk.fill_nearly();
-    let warned = || {
+    let is_told_by_health = || {
+        disk.fill_nearly();
         let health = runtime.block_on(client.health()).expect("health is answered");
         health.reasons.iter().any(|reason| reason.contains("the disk of the state folder has"))
     };
-    wait_until(IN_TIME, "it is said that the disk is nearly full", warned);
-    let doctor =
-        fixture.command().args(["sandbox", "doctor", "--json"]).env("COFFERDAM_HOME", disk.path()).output();
-    let doctor = String::from_utf8(doctor.expect("the binary can be started").stdout).expect("JSON is text");
-    assert!(doctor.contains(" % free ("), "{doctor}");
+    wait_until(IN_TIME, "health says that the disk is nearly full", is_told_by_health);
+    let is_told_by_doctor = || {
+        disk.fill_nearly();
+        let mut doctor = fixture.command();
+        doctor.args(["sandbox", "doctor", "--json"]).env("COFFERDAM_HOME", disk.path());
+        let said = doctor.output().expect("the binary can be started").stdout;
+        String::from_utf8(said).expect("JSON is text").contains(" % free (")
+    };
+    wait_until(IN_TIME, "doctor says that the disk is nearly full", is_told_by_doctor);
+    let nearly = disk.fill_nearly();
     create().expect("work is still taken");
     fs::remove_file(nearly).expect("our own file");
     let mut accepted: Vec<RunId> = (0..8).map(|_| create().expect("there is space").id).collect();
