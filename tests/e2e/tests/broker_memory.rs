@@ -157,7 +157,9 @@ fn the_role_stays_small(stage: &Stage) {
 
     let bombs = stage.enqueue(&queue, stage.program_with_bombs());
     wait_until(IN_TIME, "all bombs are thrown", || {
-        assert_eq!(brokers_of(&stage.fixture.state()), [broker], "the broker has ended");
+        // Another may wait for its end, or be on its way to its own program.
+        let brokers = brokers_of(&stage.fixture.state());
+        assert!(brokers.contains(&broker), "the broker {broker} has ended: {brokers:?}");
         stage.has_made("over.thrown")
     });
     let peak = peak_bytes(broker);
