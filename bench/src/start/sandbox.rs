@@ -5,8 +5,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, ensure};
 use cofferdam_core::{AttemptRef, LimitsRule, NodeId, Policy, RunId, SandboxId, worker_line};
-use cofferdam_sandbox::native::{Caller, NativeBackend, Options};
-use cofferdam_sandbox::{Attachment, Backend, SandboxSpec, Workspace};
+use cofferdam_sandbox::native::NativeBackend;
+use cofferdam_sandbox::{Attachment, Backend, Caller, Options, SandboxSpec, Workspace};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::runtime::Runtime;
 

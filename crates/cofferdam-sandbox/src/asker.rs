@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::str::FromStr;
 
-use crate::shim::ProcessRecord;
+use crate::linux::ProcessRecord;
 
 /// A process that tries something, by what nobody else on this machine has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use crate::errors::{CreateError, OpenError, Refusal, RefusalKind};
 pub use crate::finding::{Finding, Status};
-use crate::native::tool_path;
 
 /// Makes sandboxes of one mode.
 #[async_trait]
@@ -70,7 +69,7 @@ pub trait Backend: Send + Sync {
 
     /// Where a tool finds one of its folders.
     fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
-        tool_path(folder)
+        folder.inside()
     }
 
     /// Runs a role of our own binary on what an agent has left, as sealed as the agent was: whatever reads
@@ -188,6 +187,13 @@ pub struct ToolFolder {
     pub source: PathBuf,
     /// Whose files they are.
     pub access: ToolAccess,
+}
+
+impl ToolFolder {
+    /// Where a tool in a sandbox of its own finds it.
+    pub(crate) fn inside(&self) -> PathBuf {
+        Path::new("/tool").join(&self.name)
+    }
 }
 
 /// What a tool may do with a folder, and who owns what is in it.

@@ -1,5 +1,6 @@
 //! Why there is no sandbox, and why one cannot be used.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -99,7 +100,7 @@ pub enum OpenError {
         path: PathBuf,
         /// Why it failed.
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
     /// Its record is damaged, or the system refused something.
     #[error("failed to {action} of sandbox {id}")]
@@ -110,6 +111,14 @@ pub enum OpenError {
         action: &'static str,
         /// Why it failed.
         #[source]
-        source: std::io::Error,
+        source: io::Error,
     },
+}
+
+/// A step of making a sandbox that the system refused.
+pub(crate) fn failed(id: &SandboxId, step: &str, error: &io::Error) -> CreateError {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => CreateError::DiskFull { id: id.clone() },
+        _ => CreateError::Failed { id: id.clone(), message: format!("could not {step}: {error}") },
+    }
 }

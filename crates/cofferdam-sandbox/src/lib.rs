@@ -15,20 +15,20 @@ pub mod docker;
 mod errors;
 mod finding;
 mod folder;
-mod handed_over;
 pub mod host;
+mod linux;
+mod local;
 mod machine_name;
 pub mod native;
+mod options;
 mod random;
 mod remove;
-mod shim;
-mod shim_sandbox;
 mod socket;
 mod spread;
-mod start;
-mod tail;
+mod supervision;
 mod trial;
 mod trials;
+mod walls;
 
 pub use backend::{
     Attachment, Backend, Companion, Cover, CreateError, Finding, Kept, Layers, Listed, OpenError, Output,
@@ -36,6 +36,8 @@ pub use backend::{
     ToolOutput, Workspace,
 };
 pub use finding::FINDINGS;
+pub use linux::launcher::launcher_main;
+pub use options::{Caller, Options};
 pub use remove::remove_tree;
-pub use shim::{bytes_in, runtime_client_main, shim_main};
 pub use spread::spread;
+pub use supervision::{bytes_in, runtime_client_main, shim_main};

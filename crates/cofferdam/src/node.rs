@@ -12,7 +12,7 @@ use cofferdam_operations::{now_ms, random_bits};
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
-use cofferdam_sandbox::{Attachment, Backend, Refusal, apple, docker, host, native};
+use cofferdam_sandbox::{Attachment, Backend, Options, Refusal, apple, docker, host, native};
 use cofferdam_store::{ClaimRules, Slots, Store};
 
 use crate::caller::Caller;
@@ -168,36 +168,13 @@ fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Resul
     let binary = std::env::current_exe()?;
     let engine = engine_address(caller, settings);
     let container = settings::docker(caller, settings).map(|set| set.container()).unwrap_or_default();
-    let caller = describe(caller);
-    let native = native::Options {
-        state: state.clone(),
-        binary: binary.clone(),
-        caller: caller.clone(),
-        storage: settings.sandbox.native.storage,
-        #[cfg(feature = "failpoints")]
-        without: without(),
-    };
-    let docker = docker::Options {
-        state: state.clone(),
-        binary: binary.clone(),
-        engine,
-        caller: caller.clone(),
-        #[cfg(feature = "failpoints")]
-        without: without(),
-    };
-    let apple = apple::Options {
-        state: state.clone(),
-        binary: binary.clone(),
-        caller: caller.clone(),
-        #[cfg(feature = "failpoints")]
-        without: without(),
-    };
-    Ok(vec![
-        Arc::new(native::NativeBackend::new(native)),
-        Arc::new(docker::DockerBackend::new(docker).with_container(container)),
-        Arc::new(apple::AppleBackend::new(apple).with_container(settings.sandbox.apple.container())),
-        Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
-    ])
+    let options = Options::new(state, binary, describe(caller));
+    #[cfg(feature = "failpoints")]
+    let options = options.without(without());
+    let native = native::NativeBackend::new(options.clone()).with_storage(settings.sandbox.native.storage);
+    let docker = docker::DockerBackend::new(options.clone(), engine).with_container(container);
+    let apple = apple::AppleBackend::new(options.clone()).with_container(settings.sandbox.apple.container());
+    Ok(vec![Arc::new(native), Arc::new(docker), Arc::new(apple), Arc::new(host::HostBackend::new(options))])
 }
 
 /// What a test leaves out, to show that it would be missed.
@@ -207,7 +184,7 @@ fn without() -> Vec<String> {
     named.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-fn describe(caller: &Caller) -> native::Caller {
+fn describe(caller: &Caller) -> cofferdam_sandbox::Caller {
     let locale = caller.env.iter().filter_map(|(name, value)| {
         let (name, value) = (name.to_str()?, value.to_str()?);
         let known = LOCALE.contains(&name) || name.starts_with("LC_");
@@ -215,5 +192,5 @@ fn describe(caller: &Caller) -> native::Caller {
     });
     let path: Vec<PathBuf> =
         caller.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
-    native::Caller { home: caller.home(), path, locale: locale.collect() }
+    cofferdam_sandbox::Caller { home: caller.home(), path, locale: locale.collect() }
 }

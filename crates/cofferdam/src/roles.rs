@@ -67,7 +67,7 @@ fn launcher() -> ExitCode {
     let mut arguments = arguments();
     let parent = |text: OsString| text.to_str()?.parse().ok();
     match (arguments.next(), arguments.next().and_then(parent)) {
-        (Some(folder), Some(parent)) => cofferdam_sandbox::native::launcher_main(folder.as_ref(), parent),
+        (Some(folder), Some(parent)) => cofferdam_sandbox::launcher_main(folder.as_ref(), parent),
         _ => misused("launcher FOLDER PARENT"),
     }
 }

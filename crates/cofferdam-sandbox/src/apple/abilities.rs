@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use cofferdam_core::{LimitsRule, Network, Policy};
 
-use super::runtime::Runtime;
 use crate::backend::{Refusal, RefusalKind};
+use crate::supervision::Runtime;
 
 /// An option is written near the left edge; further right is a description that has been wrapped.
 const DEEPEST_OPTION: usize = 8;

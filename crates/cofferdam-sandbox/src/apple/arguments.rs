@@ -7,7 +7,8 @@ use cofferdam_core::{Network, Policy, WORKER_PIDS};
 
 use super::abilities::{Abilities, Kind};
 use crate::backend::Refusal;
-use crate::container::{Bound, Identity, Memory};
+use crate::container::{Bound, Memory};
+use crate::local::Identity;
 
 /// How much later than ours the runtime's own clock runs out, where it has one.
 const BACKSTOP_SECONDS: u64 = 60;

@@ -7,7 +7,7 @@ use cofferdam_core::{LimitsRule, Mode, Network, NodeId, Policy, inside};
 use super::abilities::Abilities;
 use super::arguments::{Parts, arguments};
 use super::image::Image;
-use super::runtime::{Answer, Runtime};
+use super::runtime::Answer;
 use super::{AppleBackend, socket_trial, validate};
 use crate::backend::{Finding, Refusal};
 use crate::container::{
@@ -15,6 +15,7 @@ use crate::container::{
     scratch, socket, unknown_agents,
 };
 use crate::random::random;
+use crate::supervision::Runtime;
 use crate::trial::trial;
 
 /// A command has no volumes of ours.

@@ -6,21 +6,20 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cofferdam_core::inside;
+use cofferdam_core::{Mode, inside};
 
 use super::AppleBackend;
 use super::arguments::{Parts, arguments};
 use super::plan::ApplePlan;
 use super::sandbox::AppleSandbox;
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
-use crate::container::{Bound, Identity, NoIdentity, bounds, memories, workspace_bounds, write_users};
+use crate::container::{Bound, bounds, memories, workspace_bounds, write_users};
+use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::handed_over;
+use crate::linux::NO_LIMITS;
+use crate::local::{Identity, NoIdentity, give, handed_over};
 use crate::machine_name::machine_name;
-use crate::native::{NO_LIMITS, give};
-use crate::shim::{Inner, ShimPlan};
-use crate::shim_sandbox::ShimSandbox;
-use crate::start::{failed, start_shim};
+use crate::supervision::{Inner, ShimPlan, ShimSandbox, start_shim};
 
 /// How long a runtime may take to start a container. It takes half a second, a virtual machine a few.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -36,7 +35,7 @@ pub(super) async fn create(backend: &AppleBackend, spec: &SandboxSpec) -> Result
             return Err(CreateError::NoOverlay { id: id.clone(), message });
         }
     };
-    let folder = Folder::new(&backend.sandboxes(), id);
+    let folder = Folder::new(&backend.options.sandboxes(Mode::Apple), id);
     // A folder that is there already is another sandbox's, and nothing of it is touched.
     folder.create().map_err(|error| failed(id, "make the sandbox's folder", &error))?;
     let layers = Layers::Folder { path: path.clone() };

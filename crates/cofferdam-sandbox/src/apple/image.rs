@@ -4,8 +4,9 @@ use cofferdam_core::{ImageReference, Policy};
 use serde_json::Value;
 
 use super::abilities::Kind;
-use super::runtime::{Answer, Runtime};
+use super::runtime::Answer;
 use crate::backend::{Refusal, RefusalKind};
+use crate::supervision::Runtime;
 
 /// What of an image matters to a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

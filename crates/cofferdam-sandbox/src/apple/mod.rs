@@ -3,7 +3,7 @@
 //!
 //! Programs differ in what they can do, so each is asked (`abilities.rs`), and what the policy needs and it lacks is
 //! refused. The rest is as in every sandbox: the shim owns the worker's stdio, with the program's client in between
-//! (`shim/container.rs`), our worker puts up walls of its own, and the seal is measured from inside.
+//! (`supervision/container.rs`), our worker puts up walls of its own, and the seal is measured from inside.
 
 mod abilities;
 mod arguments;
@@ -29,30 +29,17 @@ use cofferdam_core::{
 use crate::backend::{
     Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Tool, ToolOutput,
 };
+use crate::container;
+use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::native::list_shim_sandboxes;
-use crate::shim::ShimPlan;
-use crate::shim_sandbox::ShimSandbox;
-use crate::{container, native};
+use crate::local::{Whose, run_tool};
+use crate::options::Options;
+use crate::supervision::{Runtime, ShimPlan, ShimSandbox, list_shim_sandboxes};
+use crate::walls::worker_walls;
 use abilities::Abilities;
 use image::Image;
 use plan::ApplePlan;
-pub(crate) use runtime::Runtime;
 use sandbox::AppleSandbox;
-
-/// How an [`AppleBackend`] is set up. Which program it is, the policy says.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The state folder.
-    pub state: PathBuf,
-    /// Our own binary.
-    pub binary: PathBuf,
-    /// Who starts the runs: the program is looked for on their PATH.
-    pub caller: native::Caller,
-    /// Walls that a test takes away.
-    #[cfg(feature = "failpoints")]
-    pub without: Vec<String>,
-}
 
 /// Makes containers with a command.
 pub struct AppleBackend {
@@ -70,7 +57,7 @@ struct Known {
 }
 
 impl AppleBackend {
-    /// A backend with these options.
+    /// A backend with these options. Which program it uses, the policy says.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self { options, container: ContainerPolicy::default(), known: Mutex::default() }
@@ -81,10 +68,6 @@ impl AppleBackend {
     pub fn with_container(mut self, container: ContainerPolicy) -> Self {
         self.container = container;
         self
-    }
-
-    fn sandboxes(&self) -> PathBuf {
-        self.options.state.join("sandboxes").join("apple")
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -123,16 +106,6 @@ impl AppleBackend {
         self.known().images.insert(key, image.clone());
         Ok(image)
     }
-
-    fn is_without(&self, wall: &str) -> bool {
-        #[cfg(feature = "failpoints")]
-        return self.options.without.iter().any(|name| name == wall);
-        #[cfg(not(feature = "failpoints"))]
-        {
-            let _ = wall;
-            false
-        }
-    }
 }
 
 #[async_trait]
@@ -153,8 +126,8 @@ impl Backend for AppleBackend {
         let counted = self.known_abilities(policy).is_none_or(|abilities| abilities.counts_processes());
         let processes = u64::from(policy.limits.pids) + WORKER_PIDS;
         WallPlan {
-            processes: (!counted && !self.is_without("limits:cgroup")).then_some(processes),
-            ..native::worker_walls(policy, companions, |wall| self.is_without(wall))
+            processes: (!counted && !self.options.without.has("limits:cgroup")).then_some(processes),
+            ..worker_walls(policy, companions, &self.options.without)
         }
     }
 
@@ -180,21 +153,18 @@ impl Backend for AppleBackend {
     }
 
     async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
-        let folder = Folder::new(&self.sandboxes(), sandbox);
-        let plan: Option<ApplePlan> = folder
-            .read(Record::Container)
-            .map_err(|error| crate::start::failed(sandbox, "read the plan", &error))?;
-        let Options { state, binary, caller, .. } = self.options.clone();
-        let options = native::Options::new(state, binary, caller);
-        native::run_container_tool(&options, &folder, tool, plan.map(|plan| plan.who)).await
+        let folder = Folder::new(&self.options.sandboxes(Mode::Apple), sandbox);
+        let plan: Option<ApplePlan> =
+            folder.read(Record::Container).map_err(|error| failed(sandbox, "read the plan", &error))?;
+        run_tool(&self.options, &folder, tool, Whose::container(plan.map(|plan| plan.who))).await
     }
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
-        list_shim_sandboxes(&self.sandboxes())
+        list_shim_sandboxes(&self.options.sandboxes(Mode::Apple))
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
-        let folder = Folder::new(&self.sandboxes(), id);
+        let folder = Folder::new(&self.options.sandboxes(Mode::Apple), id);
         if !folder.exists() {
             return Err(OpenError::NotFound(id.clone()));
         }

@@ -3,8 +3,8 @@
 use cofferdam_core::Policy;
 use serde::{Deserialize, Serialize};
 
-use super::runtime::Runtime;
-use crate::container::Identity;
+use crate::local::Identity;
+use crate::supervision::Runtime;
 
 /// What outlives the process that made the container, besides the shim's plan.
 #[derive(Debug, Clone, Serialize, Deserialize)]

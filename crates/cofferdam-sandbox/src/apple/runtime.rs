@@ -12,11 +12,11 @@ use cofferdam_core::RuntimeCommand;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::backend::{Refusal, RefusalKind};
-use crate::native::Caller;
+use crate::options::Caller;
+use crate::supervision::Runtime;
 
 /// Longer than any single answer takes.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -46,15 +46,6 @@ const PASSED: [&str; 19] = [
     "CONTAINERD_NAMESPACE",
     "NERDCTL_TOML",
 ];
-
-/// A program with a command line like `docker`'s. It is recorded with every sandbox, for whoever has to end it later.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Runtime {
-    /// Its path.
-    pub(crate) program: PathBuf,
-    /// All of its environment.
-    pub(crate) env: BTreeMap<String, String>,
-}
 
 /// What a runtime answered.
 #[derive(Debug)]

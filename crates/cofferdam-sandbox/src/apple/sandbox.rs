@@ -9,7 +9,7 @@ use super::plan::ApplePlan;
 use crate::backend::{Layers, OpenError, Process, Sandbox};
 use crate::container;
 use crate::folder::Record;
-use crate::shim_sandbox::ShimSandbox;
+use crate::supervision::ShimSandbox;
 
 /// A container of a runtime.
 pub(crate) struct AppleSandbox {

@@ -7,9 +7,9 @@ use super::AppleBackend;
 use super::abilities::Abilities;
 use super::arguments::{Parts, arguments};
 use super::image::Image;
-use super::runtime::Runtime;
 use crate::backend::Refusal;
 use crate::container::{Bound, Known, SOCKET_DEADLINE, SocketTrial, unreachable_socket};
+use crate::supervision::Runtime;
 
 /// Tries it, unless it worked before with the same runtime and binary.
 pub(super) async fn try_socket(

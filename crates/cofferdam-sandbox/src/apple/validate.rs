@@ -6,10 +6,10 @@ use cofferdam_core::{Network, Policy};
 
 use super::abilities::Kind;
 use super::arguments::plain;
-use super::runtime::Runtime;
 use super::{AppleBackend, socket_trial};
 use crate::backend::{Refusal, RefusalKind};
 use crate::container::check_mounts;
+use crate::supervision::Runtime;
 
 /// Where engines listen.
 const ENGINES: [&str; 4] = [

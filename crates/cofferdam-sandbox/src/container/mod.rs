@@ -1,13 +1,11 @@
 //! What every container of ours has, whoever runs it: an identity, its users, what is mounted where, and how its
 //! seal is compared with this machine.
 
-mod identity;
 mod image_agents;
 mod mount_trial;
 mod seal;
 mod socket_trial;
 
-pub(crate) use identity::{Identity, NoIdentity, check_owner};
 pub(crate) use image_agents::{AGENTS_DEADLINE, agents_in, find_agents, scratch, unknown_agents};
 pub use mount_trial::try_mount_main;
 pub(crate) use mount_trial::{MountTrial, mounts};
@@ -28,6 +26,7 @@ use cofferdam_core::{MountAccess, Policy, inside};
 
 use crate::backend::{Cover, Refusal, SandboxSpec, Workspace};
 use crate::folder::Folder;
+use crate::local::Identity;
 
 /// Where programs are, if an image does not say.
 const STANDARD_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

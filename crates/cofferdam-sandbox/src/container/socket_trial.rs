@@ -16,8 +16,9 @@ use cofferdam_core::{gateway, inside};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
 
-use super::{Bound, Identity};
+use super::Bound;
 use crate::backend::{Finding, Refusal};
+use crate::local::Identity;
 use crate::remove::remove_tree;
 use crate::trials;
 

@@ -50,9 +50,9 @@ async fn answers(engine: &Engine, docker: &Docker) -> Finding {
 
 /// Asks the engine, looks at the image, and tries a sandbox.
 pub(super) async fn check(backend: &DockerBackend, node: &NodeId) -> Vec<Finding> {
-    let engine = engine_finding(&backend.options.engine).await;
+    let engine = engine_finding(&backend.address).await;
     let is_there = engine.status != Status::Missing;
-    let mut findings = vec![engine, permission(&backend.options.engine)];
+    let mut findings = vec![engine, permission(&backend.address)];
     if !is_there {
         findings.push(Finding::unknown("sandbox", "none could be tried without an engine"));
         return findings;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bollard::Docker;
 use bollard::models::VolumeCreateRequest;
 use bollard::query_parameters::CreateContainerOptions;
+use cofferdam_core::Mode;
 
 use super::body::{Parts, body};
 use super::engine::{is_missing, message_of};
@@ -18,12 +19,11 @@ use super::plan::{ContainerPlan, Started, label, name_of};
 use super::sandbox::{DockerSandbox, attach_stdin};
 use super::{DockerBackend, now_ms, watcher};
 use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
-use crate::container::{Bound, Identity, bounds, memories, workspace_bounds, write_users};
+use crate::container::{Bound, bounds, memories, workspace_bounds, write_users};
+use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::handed_over;
-use crate::native::give;
-use crate::shim::bytes_in;
-use crate::start::failed;
+use crate::local::{Identity, give, handed_over};
+use crate::supervision::bytes_in;
 
 /// How long an engine may take to make and start a container. It takes a third of a second; a busy machine takes longer.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -36,7 +36,7 @@ pub(super) async fn create(
     let engine = backend.engine()?.clone();
     let docker = engine.connect().await?;
     let state = backend.state_id().map_err(|error| failed(id, "name the state folder", &error))?;
-    let folder = Folder::new(&backend.sandboxes(), id);
+    let folder = Folder::new(&backend.options.sandboxes(Mode::Docker), id);
     // A folder that is there already is another sandbox's, and nothing of it is touched.
     folder.create().map_err(|error| failed(id, "make the sandbox's folder", &error))?;
     let mut sandbox = DockerSandbox {

@@ -4,7 +4,7 @@ use std::fs;
 
 use bollard::models::ContainerInspectResponse;
 
-use crate::shim::ProcessRecord;
+use crate::linux::ProcessRecord;
 
 /// The container's first process, if it lives and is one of this machine. An engine in a virtual machine names a number
 /// that is somebody else's here: only a process in the container's own control group is taken.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::Engine;
 use super::now_ms;
 use crate::container::file_name_of;
-use crate::shim::ProcessRecord;
+use crate::linux::ProcessRecord;
 
 /// An engine that a socket of systemd's stands for cannot be told from the one that it started later.
 const FRESH_MS: u64 = 60_000;

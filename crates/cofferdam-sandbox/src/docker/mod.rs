@@ -39,10 +39,13 @@ use crate::backend::{
     Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, RefusalKind, Sandbox, SandboxSpec,
     Tool, ToolOutput,
 };
-use crate::container::{self, Identity};
+use crate::container;
 pub use crate::container::{try_mount_main, try_socket_main};
+use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::native;
+use crate::local::{Identity, Whose, run_tool};
+use crate::options::Options;
+use crate::walls::worker_walls;
 pub(crate) use body::HOST_NAME;
 pub use build::{Build, BuildError, BuildProgress, Built, DOCKERFILE, PROXY_VARIABLES, build};
 pub use check::engine_finding;
@@ -53,25 +56,11 @@ use plan::{ContainerPlan, label};
 use sandbox::DockerSandbox;
 pub use watcher::watcher_main;
 
-/// How a [`DockerBackend`] is set up.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The state folder.
-    pub state: PathBuf,
-    /// Our own binary.
-    pub binary: PathBuf,
-    /// Where the engine is, or why that is not known: it matters only to who wants to use it.
-    pub engine: Result<EngineAddress, Refusal>,
-    /// Who starts the runs: for the tools that read what an agent left.
-    pub caller: native::Caller,
-    /// Walls that a test takes away.
-    #[cfg(feature = "failpoints")]
-    pub without: Vec<String>,
-}
-
 /// Makes containers.
 pub struct DockerBackend {
     options: Options,
+    /// Where the engine is, or why that is not known: it matters only to who wants to use it.
+    address: Result<EngineAddress, Refusal>,
     engine: Result<Engine, Refusal>,
     /// What containers are made of where nobody has a policy: for [`Backend::check`].
     container: ContainerPolicy,
@@ -80,11 +69,11 @@ pub struct DockerBackend {
 }
 
 impl DockerBackend {
-    /// A backend with these options.
+    /// A backend with these options, and the address of its engine.
     #[must_use]
-    pub fn new(options: Options) -> Self {
-        let engine = options.engine.clone().and_then(|address| Engine::at_address(&address));
-        Self { options, engine, container: ContainerPolicy::default(), images: Mutex::default() }
+    pub fn new(options: Options, address: Result<EngineAddress, Refusal>) -> Self {
+        let engine = address.clone().and_then(|address| Engine::at_address(&address));
+        Self { options, address, engine, container: ContainerPolicy::default(), images: Mutex::default() }
     }
 
     /// The same, with the settings that [`Backend::check`] is to look at.
@@ -114,10 +103,6 @@ impl DockerBackend {
         folders.flat_map(named).any(|path| path.is_file())
     }
 
-    fn sandboxes(&self) -> PathBuf {
-        self.options.state.join("sandboxes").join("docker")
-    }
-
     fn state_id(&self) -> io::Result<String> {
         state_id::state_id(&self.options.state)
     }
@@ -137,7 +122,7 @@ impl DockerBackend {
 
     /// Our binary on the host, if it runs in this image.
     fn mounted_binary(&self, image: &Image) -> Option<&Path> {
-        let runs = image_binary::runs_here(image) && !self.is_without("mounted_binary");
+        let runs = image_binary::runs_here(image) && !self.options.without.has("mounted_binary");
         runs.then_some(self.options.binary.as_path())
     }
 
@@ -145,16 +130,6 @@ impl DockerBackend {
         let mounted = self.mounted_binary(image).is_some();
         let program = if mounted { inside::BINARY } else { image_binary::IN_IMAGE };
         vec![program.to_owned(), "worker".to_owned()]
-    }
-
-    fn is_without(&self, wall: &str) -> bool {
-        #[cfg(feature = "failpoints")]
-        return self.options.without.iter().any(|name| name == wall);
-        #[cfg(not(feature = "failpoints"))]
-        {
-            let _ = wall;
-            false
-        }
     }
 
     /// Containers at the engine that are of this state folder, by their labels.
@@ -207,7 +182,7 @@ impl Backend for DockerBackend {
     }
 
     fn wall_plan(&self, _id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan {
-        native::worker_walls(policy, companions, |wall| self.is_without(wall))
+        worker_walls(policy, companions, &self.options.without)
     }
 
     fn base_env(&self, policy: &Policy) -> BTreeMap<String, String> {
@@ -230,21 +205,14 @@ impl Backend for DockerBackend {
     }
 
     async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
-        let folder = Folder::new(&self.sandboxes(), sandbox);
-        let plan: Option<ContainerPlan> = folder
-            .read(Record::Container)
-            .map_err(|error| crate::start::failed(sandbox, "read the plan", &error))?;
-        let who = plan.as_ref().map(|plan| plan.who);
-        let options = native::Options::new(
-            self.options.state.clone(),
-            self.options.binary.clone(),
-            self.options.caller.clone(),
-        );
-        native::run_container_tool(&options, &folder, tool, who).await
+        let folder = Folder::new(&self.options.sandboxes(Mode::Docker), sandbox);
+        let plan: Option<ContainerPlan> =
+            folder.read(Record::Container).map_err(|error| failed(sandbox, "read the plan", &error))?;
+        run_tool(&self.options, &folder, tool, Whose::container(plan.map(|plan| plan.who))).await
     }
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
-        let parent = self.sandboxes();
+        let parent = self.options.sandboxes(Mode::Docker);
         // Where no container was ever made, no engine is asked. The first may have been one that was only tried.
         if !parent.exists() && !self.options.state.join(state_id::FILE).exists() {
             return Ok(Vec::new());
@@ -267,7 +235,7 @@ impl Backend for DockerBackend {
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
-        let folder = Folder::new(&self.sandboxes(), id);
+        let folder = Folder::new(&self.options.sandboxes(Mode::Docker), id);
         if !folder.exists() && !self.labelled().await.iter().any(|one| one.id == *id) {
             return Err(OpenError::NotFound(id.clone()));
         }

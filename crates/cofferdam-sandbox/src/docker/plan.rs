@@ -6,7 +6,7 @@ use cofferdam_core::{NodeId, Policy};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::Layers;
-use crate::container::Identity;
+use crate::local::Identity;
 
 /// Everything that outlives the process that made the container.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -22,10 +22,9 @@ use super::{first_process, log, watcher};
 use crate::backend::{Layers, OpenError, Output, Process, Sandbox};
 use crate::container;
 use crate::folder::{Folder, Record};
-use crate::handed_over;
-use crate::native::release_ids;
+use crate::linux::{ProcessRecord, ids};
+use crate::local::handed_over;
 use crate::remove::remove_tree;
-use crate::shim::ProcessRecord;
 
 /// How long a watcher has to notice that its container is gone before it is ended itself.
 const WATCHER_DEADLINE: Duration = Duration::from_secs(5);
@@ -295,7 +294,7 @@ impl Sandbox for DockerSandbox {
         watcher::end(&self.folder, WATCHER_DEADLINE).await.map_err(self.error("end the watcher"))?;
         let folder = self.folder.leave().map_err(self.error("take the folder away"))?;
         let removed = tokio::task::spawn_blocking(move || {
-            release_ids(&folder)?;
+            ids::release_of(&folder)?;
             remove_tree(folder.path())
         });
         removed

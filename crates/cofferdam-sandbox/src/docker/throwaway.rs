@@ -18,7 +18,8 @@ use super::image::Image;
 use super::plan::label;
 use super::sandbox::remove_container;
 use crate::asker::Asker;
-use crate::container::{Bound, Identity, Memory};
+use crate::container::{Bound, Memory};
+use crate::local::Identity;
 use crate::random::random;
 
 /// No answer is longer.

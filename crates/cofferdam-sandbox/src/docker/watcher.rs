@@ -24,10 +24,11 @@ use super::plan::ContainerPlan;
 use super::sandbox::attach_stdin;
 use super::{first_process, now_ms};
 use crate::folder::{Folder, Record};
-use crate::native::cgroup::{self, Hits};
-use crate::native::plan::CgroupPlan;
-use crate::native::watch_descriptor;
-use crate::shim::{Action, ProcessRecord, Watch, WatchPlan, Woken};
+use crate::linux::ProcessRecord;
+use crate::linux::cgroup::{self, Hits};
+use crate::linux::plan::CgroupPlan;
+use crate::linux::watch_descriptor;
+use crate::supervision::{Action, Watch, WatchPlan, Woken};
 
 /// How often the engine is asked whether somebody has paused or removed the container.
 const LOOK: Duration = Duration::from_secs(1);

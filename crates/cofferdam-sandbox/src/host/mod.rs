@@ -15,21 +15,12 @@ use crate::backend::{
     Attachment, Backend, CreateError, Finding, Kept, Layers, Listed, OpenError, Refusal, Sandbox,
     SandboxSpec, Shown, Tool, ToolFolder, ToolOutput, Workspace,
 };
+use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::native::{Caller, NO_LIMITS, list_shim_sandboxes, open_shim_sandbox};
-use crate::shim::{Inner, ShimPlan};
-use crate::start::{discard, failed, run_command, start};
-
-/// How a [`HostBackend`] is set up.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The state folder.
-    pub state: PathBuf,
-    /// Our own binary.
-    pub binary: PathBuf,
-    /// Who starts the runs.
-    pub caller: Caller,
-}
+use crate::linux::NO_LIMITS;
+use crate::local::run_command;
+use crate::options::Options;
+use crate::supervision::{Inner, ShimPlan, discard, list_shim_sandboxes, open_shim_sandbox, start};
 
 /// Runs agents without a wall.
 pub struct HostBackend {
@@ -43,8 +34,8 @@ impl HostBackend {
         Self { options }
     }
 
-    fn sandboxes(&self) -> PathBuf {
-        self.options.state.join("sandboxes").join("host")
+    fn folder(&self, id: &SandboxId) -> Folder {
+        Folder::new(&self.options.sandboxes(Mode::Host), id)
     }
 }
 
@@ -110,7 +101,7 @@ impl Backend for HostBackend {
                 message: "the mode `host` cannot mount an overlay; it needs a copy".to_owned(),
             });
         };
-        let folder = Folder::new(&self.sandboxes(), &spec.id);
+        let folder = self.folder(&spec.id);
         let layers = Layers::Folder { path: path.clone() };
         // A folder that is there already is another sandbox's, and nothing of it is touched.
         folder.create().map_err(|error| failed(&spec.id, "make the sandbox's folder", &error))?;
@@ -135,11 +126,11 @@ impl Backend for HostBackend {
     }
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
-        list_shim_sandboxes(&self.sandboxes())
+        list_shim_sandboxes(&self.options.sandboxes(Mode::Host))
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
-        open_shim_sandbox(&Folder::new(&self.sandboxes(), id))
+        open_shim_sandbox(&self.folder(id))
     }
 }
 

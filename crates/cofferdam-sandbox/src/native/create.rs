@@ -5,25 +5,22 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{MountAccess, Policy, Storage, inside};
+use cofferdam_core::{LimitsRule, MountAccess, Policy, Storage, inside};
 
-use super::cover::covers;
-use super::plan::{Access, CgroupPlan, Entry, IdRange, LaunchPlan, Owner};
-use super::{
-    Holder, Options, fixed_size, holder, ids, limits_of, may_be_best_effort, refusal, system,
-    workspace_folder,
-};
 use crate::backend::{Attachment, Cover, CreateError, Layers, SandboxSpec, Workspace};
-use crate::container::check_owner;
+use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::handed_over;
+use crate::linux::plan::{Access, CgroupPlan, Entry, IdRange, LaunchPlan, Owner};
+use crate::linux::{Holder, covers, fixed_size, holder, ids, limits_of, refusal, system};
+use crate::local::handed_over;
+use crate::local::{check_owner, give};
 use crate::machine_name::machine_name;
-use crate::shim::{Inner, ShimPlan};
-use crate::shim_sandbox::ShimSandbox;
-use crate::start::{discard, failed, start};
+use crate::options::Options;
+use crate::supervision::{Inner, ShimPlan, ShimSandbox, discard, start};
 
 pub(super) async fn create(
     options: &Options,
+    storage: Storage,
     folder: Folder,
     spec: &SandboxSpec,
 ) -> Result<ShimSandbox, CreateError> {
@@ -32,7 +29,7 @@ pub(super) async fn create(
     folder.create().map_err(|error| failed(&id, "make the sandbox's folder", &error))?;
     let prepared = {
         let (options, folder, spec) = (options.clone(), folder.clone(), spec.clone());
-        tokio::task::spawn_blocking(move || prepare(&options, &folder, &spec))
+        tokio::task::spawn_blocking(move || prepare(&options, storage, &folder, &spec))
     };
     let prepared =
         prepared.await.unwrap_or_else(|panic| Err(failed(&id, "prepare", &io::Error::other(panic))));
@@ -48,6 +45,7 @@ pub(super) async fn create(
 /// Writes down what the shim and the launcher are to do. Returns the layers and the shim's command.
 fn prepare(
     options: &Options,
+    storage: Storage,
     folder: &Folder,
     spec: &SandboxSpec,
 ) -> Result<(Layers, Vec<String>), CreateError> {
@@ -58,14 +56,16 @@ fn prepare(
     let (cgroup, mut command, limits_note) = match holder(&machine_name(&options.state, id), &limits) {
         Holder::Group(plan) => (Some(plan), Vec::new(), None),
         Holder::Scope(command) => (Some(CgroupPlan::SystemdScope), command, None),
-        Holder::Nobody(why) if may_be_best_effort(policy) => (None, Vec::new(), Some(best_effort(&why))),
+        Holder::Nobody(why) if policy.limits_rule == LimitsRule::BestEffort => {
+            (None, Vec::new(), Some(best_effort(&why)))
+        }
         Holder::Nobody(why) => return Err(refusal::no_limits(&why).into()),
     };
     let io = |step: &'static str| move |error: io::Error| failed(id, step, &error);
     let root = rustix::process::geteuid().is_root();
     let range =
         root.then(|| ids::take(&options.state.join("ids"), id)).transpose().map_err(io("take ids"))?;
-    let own = options.storage == Storage::Memory;
+    let own = storage == Storage::Memory;
     if own {
         let limit_bytes = policy.limits.workspace_bytes;
         fixed_size::make(folder, limit_bytes).map_err(io("make a file system of a fixed size"))?;
@@ -84,7 +84,6 @@ fn prepare(
         workspace_bytes: policy.limits.workspace_bytes,
         // A copy of the repository and what an agent keeps are elsewhere.
         fixed_size: own && places.watched.iter().all(|path| path.starts_with(folder.path())),
-        #[cfg(feature = "failpoints")]
         without: options.without.clone(),
     };
     let shim = ShimPlan {
@@ -93,14 +92,14 @@ fn prepare(
         attached: spec.attachment == Attachment::Attached,
         timeout_ms: policy.timeout_ms,
         grace_ms: policy.grace_ms,
-        cgroup: if plan.is_without("limits:cgroup") { None } else { cgroup },
+        cgroup: if plan.without.has("limits:cgroup") { None } else { cgroup },
         limits,
         workspace_bytes: policy.limits.workspace_bytes,
         watched: places.watched,
         layers: places.layers.clone(),
     };
-    let plan = if plan.is_without("limits:cgroup") { LaunchPlan { cgroup: None, ..plan } } else { plan };
-    let plan = if plan.is_without("mounts:system") { with_writable_system(plan) } else { plan };
+    let plan = if plan.without.has("limits:cgroup") { LaunchPlan { cgroup: None, ..plan } } else { plan };
+    let plan = if plan.without.has("mounts:system") { with_writable_system(plan) } else { plan };
     folder.write(Record::Plan, &plan).map_err(io("write the plan"))?;
     folder.write(Record::Shim, &shim).map_err(io("write the plan"))?;
     fs::File::create(folder.worker_output()).map_err(io("make the output file"))?;
@@ -173,7 +172,10 @@ impl Places {
         };
         let mut watched = vec![home.clone(), tmp.clone()];
         watched.extend(overlays.iter().map(|(upper, _)| upper.clone()));
-        watched.extend(workspace_folder(&spec.workspace).cloned());
+        watched.extend(match &spec.workspace {
+            Workspace::Overlay { .. } => None,
+            Workspace::Folder { path } | Workspace::Direct { path, .. } => Some(path.clone()),
+        });
         watched.extend(spec.kept.iter().map(|kept| kept.source.clone()));
         Ok(Self { home, tmp, layers, overlays, watched })
     }
@@ -189,30 +191,19 @@ fn overlay_root(spec: &SandboxSpec, number: usize) -> &Path {
     layers.last().expect("an overlay has a layer")
 }
 
-/// Gives a folder that we made, and nobody else has written, to the agent.
-pub(crate) fn give(path: &Path, id: u32) -> io::Result<()> {
-    lchown(path, Some(id), Some(id))?;
-    if path.symlink_metadata()?.is_dir() {
-        for entry in fs::read_dir(path)? {
-            give(&entry?.path(), id)?;
-        }
-    }
-    Ok(())
-}
-
 fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result<Vec<Entry>> {
     let policy = &spec.policy;
     let mut entries = vec![Entry::Proc { path: "/proc".into() }];
     entries.extend(system::kernel_facts());
     entries.extend(system::entries(&options.caller, policy.network));
-    entries.push(bind(&options.binary, inside::BINARY, Access::ReadOnly));
+    entries.push(Entry::bind(&options.binary, inside::BINARY, Access::ReadOnly));
     for shown in &spec.shown {
         let (source, target) = (shown.source.clone(), shown.target.clone());
         entries.push(Entry::Bind { source, target, access: Access::ReadOnly, owner: None });
     }
     entries.push(Entry::Memory { path: inside::CANARY.into(), bytes: 64 << 10 });
-    entries.push(bind(&places.home, inside::HOME, Access::ReadWrite));
-    entries.push(bind(&places.tmp, inside::TMP, Access::ReadWrite));
+    entries.push(Entry::bind(&places.home, inside::HOME, Access::ReadWrite));
+    entries.push(Entry::bind(&places.tmp, inside::TMP, Access::ReadWrite));
     entries.extend(caller_mounts(policy)?);
     // The repository is seen through its mask or not at all, and the state never.
     for private in spec.alias.iter().chain([&options.state]) {
@@ -247,7 +238,7 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
         entries.push(overlay(&companion.layers, overlays.next(), &companion.target)?);
     }
     for path in &spec.read_only {
-        let owner = Some(owner_of(path)?);
+        let owner = Some(Owner::of(path)?);
         let (source, target) = (path.clone(), path.clone());
         entries.push(Entry::Bind { source, target, access: Access::ReadOnly, owner });
     }
@@ -262,13 +253,9 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
 
 /// A folder whose owner is the agent inside.
 fn owned(source: &Path, target: &Path) -> io::Result<Entry> {
-    let owner = Some(owner_of(source)?);
+    let owner = Some(Owner::of(source)?);
     let (source, target) = (source.to_owned(), target.to_owned());
     Ok(Entry::Bind { source, target, access: Access::ReadWrite, owner })
-}
-
-pub(super) fn bind(source: &Path, target: &str, access: Access) -> Entry {
-    Entry::Bind { source: source.to_owned(), target: target.into(), access, owner: None }
 }
 
 fn caller_mounts(policy: &Policy) -> io::Result<Vec<Entry>> {
@@ -277,7 +264,7 @@ fn caller_mounts(policy: &Policy) -> io::Result<Vec<Entry>> {
             MountAccess::Ro => Access::ReadOnly,
             MountAccess::Rw => Access::ReadWrite,
         };
-        let owner = Some(owner_of(&mount.path)?);
+        let owner = Some(Owner::of(&mount.path)?);
         Ok(Entry::Bind { source: mount.path.clone(), target: mount.path.clone(), access, owner })
     };
     policy.mounts.iter().map(entry).collect()
@@ -286,11 +273,6 @@ fn caller_mounts(policy: &Policy) -> io::Result<Vec<Entry>> {
 fn overlay(layers: &[PathBuf], own: Option<&(PathBuf, PathBuf)>, target: &Path) -> io::Result<Entry> {
     let (upper, work) = own.expect("an overlay has folders of its own").clone();
     let lowest = layers.last().expect("an overlay has a layer");
-    let owner = Some(owner_of(lowest)?);
+    let owner = Some(Owner::of(lowest)?);
     Ok(Entry::Overlay { layers: layers.to_vec(), upper, work, target: target.to_owned(), owner })
-}
-
-pub(super) fn owner_of(path: &Path) -> io::Result<Owner> {
-    let found = path.metadata()?;
-    Ok(Owner { uid: found.uid(), gid: found.gid() })
 }

@@ -14,7 +14,8 @@ use cofferdam_e2e::processes::{descendants_of, with_role};
 use cofferdam_e2e::{Engine, Fixture, binary, node_id};
 use cofferdam_runner::Home;
 use cofferdam_sandbox::{
-    Attachment, Backend, Process, Sandbox, SandboxSpec, Workspace, apple, docker, host, native,
+    Attachment, Backend, Caller, Options, Process, Sandbox, SandboxSpec, Workspace, apple, docker, host,
+    native,
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 
@@ -44,18 +45,13 @@ enum Make {
 pub(crate) const HOST: Kind = Kind {
     mode: Mode::Host,
     network: Network::Open,
-    make: Make::OnThisMachine(|state| {
-        Arc::new(host::HostBackend::new(host::Options { state, binary: binary(), caller: caller() }))
-    }),
+    make: Make::OnThisMachine(|state| Arc::new(host::HostBackend::new(options(state)))),
 };
 
 pub(crate) const NATIVE: Kind = Kind {
     mode: Mode::Native,
     network: Network::None,
-    make: Make::OnThisMachine(|state| {
-        let options = native::Options::new(state, binary(), caller());
-        Arc::new(native::NativeBackend::new(options))
-    }),
+    make: Make::OnThisMachine(|state| Arc::new(native::NativeBackend::new(options(state)))),
 };
 
 pub(crate) const DOCKER: Kind = Kind {
@@ -64,13 +60,8 @@ pub(crate) const DOCKER: Kind = Kind {
     make: Make::InContainers {
         command: |engine| Some(engine.docker_command().to_owned()),
         backend: |state, engine| {
-            Arc::new(docker::DockerBackend::new(docker::Options {
-                state,
-                binary: binary(),
-                engine: Ok(engine.address().parse().expect("the engine's address")),
-                caller: caller(),
-                without: Vec::new(),
-            }))
+            let address = engine.address().parse().expect("the engine's address");
+            Arc::new(docker::DockerBackend::new(options(state), Ok(address)))
         },
     },
 };
@@ -85,18 +76,14 @@ const fn apple(command: fn(&Engine) -> Option<PathBuf>) -> Kind {
         network: Network::None,
         make: Make::InContainers {
             command,
-            backend: |state, _| {
-                let options =
-                    apple::Options { state, binary: binary(), caller: caller(), without: Vec::new() };
-                Arc::new(apple::AppleBackend::new(options))
-            },
+            backend: |state, _| Arc::new(apple::AppleBackend::new(options(state))),
         },
     }
 }
 
-fn caller() -> native::Caller {
+fn options(state: PathBuf) -> Options {
     let path = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from).into();
-    native::Caller { home: None, path, locale: Default::default() }
+    Options::new(state, binary(), Caller { home: None, path, locale: Default::default() })
 }
 
 /// A backend with a state folder of its own.

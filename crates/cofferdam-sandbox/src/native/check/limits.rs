@@ -5,7 +5,7 @@ use std::path::Path;
 use cofferdam_core::{Policy, Seal};
 
 use crate::backend::{Finding, Status};
-use crate::native::{Holder, cgroup, holder, limits_of, system};
+use crate::linux::{Holder, cgroup, holder, limits_of, system};
 
 /// Whether the kernel holds the limits, as the trial's seal has it.
 pub(super) fn limits(up: Option<&Seal>) -> Finding {

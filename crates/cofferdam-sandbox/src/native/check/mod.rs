@@ -1,7 +1,7 @@
 //! What this machine can and cannot enforce, one finding per wall. A trial decides; the kernel's settings
 //! only explain it.
 
-mod container;
+mod enclosing_container;
 mod kernel;
 mod limits;
 
@@ -24,7 +24,7 @@ pub(super) async fn check(backend: &NativeBackend, node: &NodeId) -> Vec<Finding
         trial.overlay("export COFFERDAM_HOME=/a/folder/on/ext4/xfs/or/btrfs"),
         ids(up),
         limits::limits(up),
-        container::container(up),
+        enclosing_container::enclosing_container(up),
     ]
 }
 

@@ -17,7 +17,7 @@ use cofferdam_runner::{
     BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, DispatcherOptions, Home, ModelChoice, ModesRule,
     NoModel, Node, NodeOptions, Stop, now_ms,
 };
-use cofferdam_sandbox::{Attachment, Backend, apple, docker, host, native};
+use cofferdam_sandbox::{Attachment, Backend, Caller, Options, apple, docker, host, native};
 use cofferdam_store::{ClaimRules, Slots, Store};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -112,31 +112,17 @@ fn engine() -> EngineAddress {
 }
 
 fn backends(home: &Home, binary: &std::path::Path) -> Vec<Arc<dyn Backend>> {
-    let caller = native::Caller {
+    let caller = Caller {
         home: std::env::var_os("HOME").map(PathBuf::from),
         path: search_path(),
         locale: Default::default(),
     };
-    let (state, binary) = (home.root().to_owned(), binary.to_owned());
-    let native = native::Options::new(state.clone(), binary.clone(), caller.clone());
-    let docker = docker::Options {
-        state: state.clone(),
-        binary: binary.clone(),
-        engine: Ok(engine()),
-        caller: caller.clone(),
-        without: Vec::new(),
-    };
-    let apple = apple::Options {
-        state: state.clone(),
-        binary: binary.clone(),
-        caller: caller.clone(),
-        without: Vec::new(),
-    };
+    let options = Options::new(home.root().to_owned(), binary.to_owned(), caller);
     vec![
-        Arc::new(native::NativeBackend::new(native)),
-        Arc::new(docker::DockerBackend::new(docker)),
-        Arc::new(apple::AppleBackend::new(apple)),
-        Arc::new(host::HostBackend::new(host::Options { state, binary, caller })),
+        Arc::new(native::NativeBackend::new(options.clone())),
+        Arc::new(docker::DockerBackend::new(options.clone(), Ok(engine()))),
+        Arc::new(apple::AppleBackend::new(options.clone())),
+        Arc::new(host::HostBackend::new(options)),
     ]
 }
 

@@ -11,7 +11,7 @@ use super::plan::Entry;
 /// An empty folder over every place at which the entries would show `private`, which is a path of the host.
 ///
 /// A path that was itself asked for is not covered, with one exception: a home that is all of `/opt`.
-pub(super) fn covers(entries: &[Entry], private: &Path) -> Vec<Entry> {
+pub(crate) fn covers(entries: &[Entry], private: &Path) -> Vec<Entry> {
     let Ok(private) = private.canonicalize() else { return Vec::new() };
     let shown = |entry: &Entry| -> Option<PathBuf> {
         let Entry::Bind { source, target, .. } = entry else { return None };
@@ -28,7 +28,7 @@ pub(super) fn covers(entries: &[Entry], private: &Path) -> Vec<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::plan::Access;
+    use crate::linux::plan::Access;
 
     fn bind(source: &Path, target: &Path) -> Entry {
         let (source, target) = (source.to_owned(), target.to_owned());

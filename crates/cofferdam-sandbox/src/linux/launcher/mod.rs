@@ -166,7 +166,7 @@ fn namespaces(plan: &LaunchPlan) -> libc::c_int {
         ("net", if plan.network.is_closed() { libc::CLONE_NEWNET } else { 0 }),
     ];
     all.iter()
-        .filter(|(kind, _)| !plan.is_without(&format!("namespaces:{kind}")))
+        .filter(|(kind, _)| !plan.without.has(&format!("namespaces:{kind}")))
         .fold(0, |flags, (_, flag)| flags | flag)
 }
 
@@ -251,7 +251,7 @@ fn measure(
         host_uid: uid.unwrap_or(0),
         cgroup: cgroup::read_back(plan.cgroup.as_ref()).step("read the limits back")?,
         limits_note: plan.limits_note.clone(),
-        workspace_bytes: (!plan.is_without("limits:disk")).then_some(plan.workspace_bytes),
+        workspace_bytes: (!plan.without.has("limits:disk")).then_some(plan.workspace_bytes),
         disk: match plan.fixed_size {
             true => fixed_size::measure(folder, plan.workspace_bytes),
             false => DiskLimit::Sampled,

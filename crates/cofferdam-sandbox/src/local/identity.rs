@@ -3,16 +3,18 @@
 //! Engines rarely make a user namespace, so the user inside is a user of the machine. It must own the workspace and
 //! must not be root.
 
+use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::{SandboxId, inside};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::{CreateError, Refusal, Workspace};
-use crate::native::{IdRange, take_ids};
-use crate::start::failed;
+use crate::errors::failed;
+use crate::linux::ids;
+use crate::linux::plan::IdRange;
 
 /// The user of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,7 +100,7 @@ impl Identity {
             // Root's own repository: the agent is never root.
             ((0, _), Some((0, _))) => Err(NoIdentity::Owner { owner: 0, agent: inside::UID }),
             ((0, _), owner) => {
-                let ids = take_ids(&state.join("ids"), id)?;
+                let ids = ids::take(&state.join("ids"), id)?;
                 let (uid, gid) = owner.unwrap_or((ids.host(inside::UID), ids.host(inside::UID)));
                 Ok(Self { uid, gid: never_root(gid, uid), ids: Some(ids) })
             }
@@ -111,4 +113,15 @@ impl Identity {
 /// Root's group opens files that are closed to others.
 fn never_root(gid: u32, uid: u32) -> u32 {
     if gid == 0 { uid } else { gid }
+}
+
+/// Gives a folder that we made, and nobody else has written, to the agent.
+pub(crate) fn give(path: &Path, id: u32) -> io::Result<()> {
+    lchown(path, Some(id), Some(id))?;
+    if path.symlink_metadata()?.is_dir() {
+        for entry in fs::read_dir(path)? {
+            give(&entry?.path(), id)?;
+        }
+    }
+    Ok(())
 }

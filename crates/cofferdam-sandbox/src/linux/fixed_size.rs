@@ -13,12 +13,13 @@ use rustix::fs::{XattrFlags, setxattr, statfs};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 
-use super::{FILE_BYTES_OVER, mounts};
+use super::mounts;
 use crate::folder::Folder;
 use crate::remove::remove_tree;
+use crate::walls::FILE_BYTES_OVER;
 
 /// Its folder in the sandbox's own.
-pub(super) const FOLDER: &str = "fixed-size";
+pub(crate) const FOLDER: &str = "fixed-size";
 
 /// `TMPFS_MAGIC` of the kernel's headers.
 const IN_MEMORY: i64 = 0x0102_1994;
@@ -29,7 +30,7 @@ fn size(limit_bytes: u64) -> u64 {
 }
 
 /// Mounts it.
-pub(super) fn make(folder: &Folder, limit_bytes: u64) -> io::Result<()> {
+pub(crate) fn make(folder: &Folder, limit_bytes: u64) -> io::Result<()> {
     let path = folder.make(FOLDER)?;
     mounts::attach(mounts::memory(size(limit_bytes), "0700")?.as_fd(), &path)?;
     // An overlay keeps its notes in such attributes, and kernels before 6.6 have none in memory.

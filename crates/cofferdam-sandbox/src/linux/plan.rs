@@ -1,10 +1,14 @@
 //! What the launcher is told to build. It is written to the sandbox's folder, so that whoever finds the
 //! folder later knows what there is to clean up. It holds no secret.
 
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use cofferdam_core::{Network, SandboxId, inside};
 use serde::{Deserialize, Serialize};
+
+use crate::options::Without;
 
 /// Ids of the host that belong to one sandbox alone, for a sandbox that root makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +32,14 @@ impl IdRange {
 pub(crate) struct Owner {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
+}
+
+impl Owner {
+    /// The owner of this file or folder.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let found = path.metadata()?;
+        Ok(Self { uid: found.uid(), gid: found.gid() })
+    }
 }
 
 /// Whether a bound path can be written.
@@ -64,6 +76,13 @@ pub(crate) enum Entry {
     Empty { path: PathBuf },
     /// A small file system in memory.
     Memory { path: PathBuf, bytes: u64 },
+}
+
+impl Entry {
+    /// A path of the host, with its owners as they are.
+    pub(crate) fn bind(source: &Path, target: impl Into<PathBuf>, access: Access) -> Self {
+        Self::Bind { source: source.to_owned(), target: target.into(), access, owner: None }
+    }
 }
 
 /// Where the limits are kept.
@@ -105,24 +124,13 @@ pub(crate) struct LaunchPlan {
     #[serde(default)]
     pub(crate) fixed_size: bool,
     /// What tests take away, to see whether the seal notices.
-    #[cfg(feature = "failpoints")]
-    pub(crate) without: Vec<String>,
+    #[cfg_attr(not(feature = "failpoints"), serde(skip))]
+    pub(crate) without: Without,
 }
 
 impl LaunchPlan {
     /// The agent's user and group inside: never 0, unless a test wants to see that the seal notices.
     pub(crate) fn agent_id(&self) -> u32 {
-        if self.is_without("user") { 0 } else { inside::UID }
-    }
-
-    /// Whether a test asked for this wall to be left out. Always false in a release.
-    pub(crate) fn is_without(&self, wall: &str) -> bool {
-        #[cfg(feature = "failpoints")]
-        return self.without.iter().any(|name| name == wall);
-        #[cfg(not(feature = "failpoints"))]
-        {
-            let _ = wall;
-            false
-        }
+        if self.without.has("user") { 0 } else { inside::UID }
     }
 }

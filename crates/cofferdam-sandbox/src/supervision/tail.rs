@@ -11,7 +11,7 @@ use rustix::fs::inotify;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWriteExt, DuplexStream};
 
-use crate::native::watch_descriptor;
+use crate::linux::watch_descriptor;
 
 /// How much may be read ahead of the reader: a few of the longest lines.
 const READ_AHEAD: usize = 4 << 20;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cofferdam_core::CgroupFact;
 
 use super::{Hits, counter, group_folder, is_writable, mount_point, read_number};
-use crate::native::plan::{CgroupLimits, CgroupPlan};
+use crate::linux::plan::{CgroupLimits, CgroupPlan};
 
 const PERIOD_US: u64 = 100_000;
 

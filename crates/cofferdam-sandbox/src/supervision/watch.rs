@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use cofferdam_core::{ExitCause, LimitHit};
 
 use super::disk::Disk;
+use super::memory;
 use super::survey::{News, Subject, Survey};
-use super::{Woken, memory};
 
 /// How often is looked at what is written: a limit must be noticed soon even in a tree that takes long to sum up.
 const DISK_INTERVAL: (Duration, Duration) = (Duration::from_millis(250), Duration::from_millis(1_500));
@@ -31,6 +31,14 @@ pub(crate) enum Action {
     Ask,
     /// Kill the sandbox.
     Kill,
+}
+
+/// What happened while a supervisor waited.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Woken {
+    pub(crate) child_ended: bool,
+    pub(crate) kill_requested: bool,
+    pub(crate) owner_gone: bool,
 }
 
 /// Watches over one sandbox.

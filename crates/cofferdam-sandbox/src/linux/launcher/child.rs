@@ -16,8 +16,8 @@ use rustix::thread::{
 };
 
 use super::{LaunchError, OVERLAY, Step};
-use crate::native::plan::{Entry, LaunchPlan};
-use crate::native::{mounts, sys};
+use crate::linux::plan::{Entry, LaunchPlan};
+use crate::linux::{mounts, sys};
 
 /// Where the new root is built: in the mount namespace of this process alone, so any folder will do that
 /// every machine has.
@@ -55,16 +55,16 @@ fn build(
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     take_identity(plan).step("take the agent's identity")?;
     build_root(plan, opened)?;
-    if plan.network.is_closed() && !plan.is_without("namespaces:net") {
+    if plan.network.is_closed() && !plan.without.has("namespaces:net") {
         sys::bring_up_loopback().step("bring up loopback")?;
     }
-    if !plan.is_without("namespaces:uts") {
+    if !plan.without.has("namespaces:uts") {
         rustix::system::sethostname(b"cofferdam").step("set the host name")?;
     }
-    if !plan.is_without("capabilities") {
+    if !plan.without.has("capabilities") {
         drop_capabilities().step("drop capabilities")?;
     }
-    if !plan.is_without("no_new_privileges") {
+    if !plan.without.has("no_new_privileges") {
         rustix::thread::set_no_new_privs(true).step("set no-new-privileges")?;
     }
     // Taking an identity clears this, so it is said again; the launcher may have died in between.
@@ -112,7 +112,7 @@ fn build_root(plan: &LaunchPlan, opened: Vec<Option<OwnedFd>>) -> Result<(), Lau
         place(plan, entry, mount, stage).step(describe(entry))?;
     }
     enter_root(stage).step("enter the root")?;
-    if !plan.is_without("mounts") {
+    if !plan.without.has("mounts") {
         let attributes = sys::MountAttributes { set: libc::MOUNT_ATTR_RDONLY, ..Default::default() };
         let root = File::open("/").step("open the root")?;
         sys::set_mount_attributes(&root, sys::Depth::One, &attributes).step("close the root to writing")?;

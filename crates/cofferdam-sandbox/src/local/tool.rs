@@ -2,46 +2,54 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
 
 use cofferdam_core::{Network, WallPlan, inside};
 
-use super::cover::covers;
-use super::create::{bind, give, owner_of};
-use super::launcher::{LaunchStatus, NOT_LAUNCHED};
-use super::plan::{Access, Entry, IdRange, LaunchPlan, Owner};
-use super::{Holder, Options, cgroup, end_cgroup, holder, limits_of, refusal, system};
+use super::identity::{Identity, give};
+use super::run_command::run_command;
 use crate::backend::{CreateError, Tool, ToolAccess, ToolFolder, ToolOutput};
+use crate::errors::failed;
 use crate::folder::{Folder, Record};
+use crate::linux::launcher::{LaunchStatus, NOT_LAUNCHED};
+use crate::linux::plan::{Access, Entry, IdRange, LaunchPlan, Owner};
+use crate::linux::{Holder, cgroup, covers, holder, limits_of, refusal, system};
 use crate::machine_name::machine_name;
+use crate::options::{Caller, Options, Without};
 use crate::remove::remove_tree;
-use crate::start::{failed, run_command};
 
 /// Whose files a tool reads.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whose {
+pub(crate) struct Whose {
     /// The ids that the tool gets, if root starts it.
-    pub(super) ids: Option<IdRange>,
+    pub(crate) ids: Option<IdRange>,
     /// Who owns the agent's files, if that is none of those ids.
-    pub(super) agent: Option<Owner>,
+    pub(crate) agent: Option<Owner>,
 }
 
-/// Where a tool finds one of its folders.
-pub(super) fn path(folder: &ToolFolder) -> PathBuf {
-    Path::new("/tool").join(&folder.name)
+impl Whose {
+    /// What the agent of a container left.
+    pub(crate) fn container(who: Option<Identity>) -> Self {
+        let agent = who.map(|who| Owner { uid: who.uid, gid: who.gid });
+        Self { ids: who.and_then(|who| who.ids), agent }
+    }
 }
 
-/// What it may write.
-pub(super) fn writable(tool: &Tool) -> Vec<String> {
+/// The walls around a tool.
+fn walls(tool: &Tool) -> WallPlan {
     let written = tool.folders.iter().filter(|folder| folder.access == ToolAccess::Write);
-    written.map(|folder| path(folder).display().to_string()).collect()
+    WallPlan {
+        no_new_privileges: true,
+        seccomp: true,
+        landlock_writable: Some(written.map(|folder| folder.inside().display().to_string()).collect()),
+        open_files: Some(tool.policy.limits.open_files),
+        ..WallPlan::none()
+    }
 }
 
-pub(super) async fn run(
+pub(crate) async fn run(
     options: &Options,
     sandbox: &Folder,
     tool: &Tool,
-    walls: &WallPlan,
     whose: Whose,
 ) -> Result<ToolOutput, CreateError> {
     let id = sandbox.id();
@@ -49,11 +57,10 @@ pub(super) async fn run(
     let folder = Folder::new(&sandbox.path().join("tools"), id);
     remove_tree(folder.path()).map_err(|error| failed(id, "clear the tool's folder", &error))?;
     folder.create().map_err(|error| failed(id, "make the tool's folder", &error))?;
-    let plan =
-        plan(options, sandbox, tool, walls, whose).map_err(|error| failed(id, "plan the tool", &error))?;
+    let plan = plan(options, sandbox, tool, whose).map_err(|error| failed(id, "plan the tool", &error))?;
     if let Some(group) = &plan.cgroup {
         // A process that died while its tool ran has left the group, and it has the sandbox's name.
-        end_cgroup(group).map_err(|error| failed(id, "clear the tool's cgroup", &error))?;
+        cgroup::end(group).map_err(|error| failed(id, "clear the tool's cgroup", &error))?;
         cgroup::create(group, &plan.limits).map_err(|error| failed(id, "make the tool's cgroup", &error))?;
     }
     folder.write(Record::Plan, &plan).map_err(|error| failed(id, "write the tool's plan", &error))?;
@@ -62,7 +69,7 @@ pub(super) async fn run(
     let ended = run_command(id, command, tool.deadline).await;
     let said = fs::read_to_string(folder.worker_errors()).unwrap_or_default();
     if let Some(group) = &plan.cgroup {
-        end_cgroup(group).map_err(|error| failed(id, "remove the tool's cgroup", &error))?;
+        cgroup::end(group).map_err(|error| failed(id, "remove the tool's cgroup", &error))?;
     }
     let _ = remove_tree(folder.path());
     let ended = ended?;
@@ -75,13 +82,7 @@ pub(super) async fn run(
     }
 }
 
-fn plan(
-    options: &Options,
-    sandbox: &Folder,
-    tool: &Tool,
-    walls: &WallPlan,
-    whose: Whose,
-) -> io::Result<LaunchPlan> {
+fn plan(options: &Options, sandbox: &Folder, tool: &Tool, whose: Whose) -> io::Result<LaunchPlan> {
     let Whose { ids, agent } = whose;
     let limits = limits_of(&tool.policy);
     let cgroup = match holder(&machine_name(&options.state, sandbox.id()), &limits) {
@@ -89,11 +90,11 @@ fn plan(
         Holder::Scope(_) | Holder::Nobody(_) => None,
     };
     let mut entries = vec![Entry::Proc { path: "/proc".into() }];
-    entries.extend(system::entries(&system::Caller::default(), Network::None));
+    entries.extend(system::entries(&Caller::default(), Network::None));
     for private in options.caller.home.iter().chain([&options.state]) {
         entries.extend(covers(&entries, private));
     }
-    entries.push(bind(&options.binary, inside::BINARY, Access::ReadOnly));
+    entries.push(Entry::bind(&options.binary, inside::BINARY, Access::ReadOnly));
     for folder in &tool.folders {
         if let (ToolAccess::Write | ToolAccess::ReadOwn, Some(ids)) = (folder.access, ids) {
             give(&folder.source, ids.host(inside::UID))?;
@@ -101,7 +102,7 @@ fn plan(
         entries.push(entry(folder, agent)?);
     }
     let mut arguments =
-        vec!["enter-walls".to_owned(), serde_json::to_string(walls)?, inside::BINARY.to_owned()];
+        vec!["enter-walls".to_owned(), serde_json::to_string(&walls(tool))?, inside::BINARY.to_owned()];
     arguments.extend(tool.arguments.iter().cloned());
     Ok(LaunchPlan {
         id: sandbox.id().clone(),
@@ -114,15 +115,14 @@ fn plan(
         limits_note: None,
         workspace_bytes: tool.policy.limits.workspace_bytes,
         fixed_size: false,
-        #[cfg(feature = "failpoints")]
-        without: Vec::new(),
+        without: Without::default(),
     })
 }
 
 fn entry(folder: &ToolFolder, agent: Option<Owner>) -> io::Result<Entry> {
-    let (source, target) = (folder.source.clone(), path(folder));
+    let (source, target) = (folder.source.clone(), folder.inside());
     let (access, owner) = match folder.access {
-        ToolAccess::ReadCaller => (Access::ReadOnly, Some(owner_of(&source)?)),
+        ToolAccess::ReadCaller => (Access::ReadOnly, Some(Owner::of(&source)?)),
         ToolAccess::ReadAgent => (Access::ReadOnly, agent),
         ToolAccess::ReadOwn | ToolAccess::Connect => (Access::ReadOnly, None),
         ToolAccess::Write => (Access::ReadWrite, None),

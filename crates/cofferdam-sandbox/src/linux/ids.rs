@@ -8,6 +8,7 @@ use std::path::Path;
 use cofferdam_core::SandboxId;
 
 use super::plan::IdRange;
+use crate::folder::Folder;
 
 /// Above what distributions hand out to people, containers and dynamic users, and below 2^31, from where
 /// on some programs see negative numbers.
@@ -36,13 +37,24 @@ pub(crate) fn take(folder: &Path, id: &SandboxId) -> io::Result<IdRange> {
 }
 
 /// Gives back what a sandbox has, also if it died before it could say which range that is.
-pub(super) fn release(folder: &Path, id: &SandboxId) -> io::Result<()> {
+fn release(folder: &Path, id: &SandboxId) -> io::Result<()> {
     release_all(folder, |found| found == id)
 }
 
-/// Gives back the ranges of sandboxes that have no folder any more.
-pub(super) fn release_lost(folder: &Path, exists: impl Fn(&SandboxId) -> bool) -> io::Result<()> {
-    release_all(folder, |id| !exists(id))
+/// Gives back the ids that a sandbox used.
+pub(crate) fn release_of(folder: &Folder) -> io::Result<()> {
+    // state/sandboxes/native/ID
+    folder.path().ancestors().nth(3).map_or(Ok(()), |state| release(&state.join("ids"), folder.id()))
+}
+
+/// Gives back the ranges of this state folder's sandboxes that have no folder any more, whatever their mode.
+pub(crate) fn release_lost(state: &Path) -> io::Result<()> {
+    // Looked for once the mark is read: a sandbox has its folder before it takes ids.
+    let exists = |id: &SandboxId| {
+        let mut modes = fs::read_dir(state.join("sandboxes")).into_iter().flatten().flatten();
+        modes.any(|mode| Folder::new(&mode.path(), id).exists())
+    };
+    release_all(&state.join("ids"), |id| !exists(id))
 }
 
 fn release_all(folder: &Path, of: impl Fn(&SandboxId) -> bool) -> io::Result<()> {
@@ -67,14 +79,16 @@ mod tests {
 
     #[test]
     fn two_sandboxes_never_share_a_range_and_a_lost_one_is_given_back() {
-        let folder = tempfile::tempdir().unwrap();
+        let state = tempfile::tempdir().unwrap();
+        let folder = state.path().join("ids");
         let id = |number| SandboxId::of(&AttemptRef { run: RunId::new(1, 1), number });
-        let first = take(folder.path(), &id(1)).unwrap();
-        let second = take(folder.path(), &id(2)).unwrap();
+        let first = take(&folder, &id(1)).unwrap();
+        let second = take(&folder, &id(2)).unwrap();
         assert_eq!(second.base - first.base, IdRange::COUNT);
-        release_lost(folder.path(), |alive| *alive == id(2)).unwrap();
-        assert_eq!(take(folder.path(), &id(3)).unwrap(), first);
-        release(folder.path(), &id(2)).unwrap();
-        assert_eq!(take(folder.path(), &id(4)).unwrap(), second);
+        Folder::new(&state.path().join("sandboxes/a-mode"), &id(2)).create().unwrap();
+        release_lost(state.path()).unwrap();
+        assert_eq!(take(&folder, &id(3)).unwrap(), first);
+        release(&folder, &id(2)).unwrap();
+        assert_eq!(take(&folder, &id(4)).unwrap(), second);
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cofferdam_core::CgroupFact;
 
 use super::{Hits, counter, group_folder, is_writable, mount_point, read_number};
-use crate::native::plan::{CgroupLimits, CgroupPlan};
+use crate::linux::plan::{CgroupLimits, CgroupPlan};
 
 const PERIOD_US: u64 = 100_000;
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
@@ -91,7 +91,7 @@ pub(super) fn own_folder() -> io::Result<PathBuf> {
 
 /// The command that starts a program in a scope of the user's systemd with these limits. An ordinary
 /// user's own group is not delegated on a desktop; the user's systemd is who may make one.
-pub(in crate::native) fn systemd_scope(name: &str, limits: &CgroupLimits) -> Vec<String> {
+pub(in crate::linux) fn systemd_scope(name: &str, limits: &CgroupLimits) -> Vec<String> {
     let percent = u64::from(limits.cpus_milli).div_ceil(10).max(1);
     let properties = [
         format!("MemoryMax={}", limits.memory_bytes),

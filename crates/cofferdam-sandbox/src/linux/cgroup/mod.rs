@@ -17,7 +17,7 @@ use cofferdam_core::CgroupFact;
 
 use super::plan::{CgroupLimits, CgroupPlan};
 
-pub(super) use v2::systemd_scope;
+pub(in crate::linux) use v2::systemd_scope;
 
 /// How often the kernel had to hold a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Hits {
 }
 
 /// Where limits can be kept under this name, or why nowhere.
-pub(super) fn locate(name: &str) -> Result<CgroupPlan, String> {
+pub(in crate::linux) fn locate(name: &str) -> Result<CgroupPlan, String> {
     let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(|error| error.to_string())?;
     v2::locate(&own, &mounts, name).or_else(|why_not_v2| {
@@ -36,7 +36,7 @@ pub(super) fn locate(name: &str) -> Result<CgroupPlan, String> {
 }
 
 /// The controllers of the version 2 group that this process is in; `None` where there is no such group.
-pub(super) fn own_controllers() -> Option<String> {
+pub(crate) fn own_controllers() -> Option<String> {
     let text = fs::read_to_string(v2::own_folder().ok()?.join("cgroup.controllers")).ok()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(", "))
 }
@@ -57,7 +57,7 @@ pub(crate) fn create(plan: &CgroupPlan, limits: &CgroupLimits) -> io::Result<()>
 
 /// How a process that is yet to be made gets into the group. Moving a whole process waits until every
 /// processor of the machine has noticed, several milliseconds for each hierarchy; neither of these does.
-pub(super) enum Way {
+pub(in crate::linux) enum Way {
     /// There is no group of ours.
     None,
     /// The process is born in the group of this folder.
@@ -68,7 +68,7 @@ pub(super) enum Way {
 }
 
 /// Opens the group of a process that is yet to be made.
-pub(super) fn open_way(plan: Option<&CgroupPlan>) -> io::Result<Way> {
+pub(in crate::linux) fn open_way(plan: Option<&CgroupPlan>) -> io::Result<Way> {
     let open = |path: &Path| OpenOptions::new().write(true).open(path.join("tasks"));
     match plan {
         None | Some(CgroupPlan::SystemdScope) => Ok(Way::None),
@@ -80,7 +80,7 @@ pub(super) fn open_way(plan: Option<&CgroupPlan>) -> io::Result<Way> {
 }
 
 /// The limits as the kernel has them.
-pub(super) fn read_back(plan: Option<&CgroupPlan>) -> io::Result<Option<CgroupFact>> {
+pub(in crate::linux) fn read_back(plan: Option<&CgroupPlan>) -> io::Result<Option<CgroupFact>> {
     match plan {
         None => Ok(None),
         Some(CgroupPlan::V1 { memory, cpu, pids }) => v1::read_back(memory, cpu, pids).map(Some),
@@ -154,8 +154,23 @@ pub(crate) fn remove(plan: &CgroupPlan) -> io::Result<()> {
     folders(Some(plan)).into_iter().map(remove_folder).fold(Ok(()), Result::and)
 }
 
+/// Kills what is left in a group and removes it.
+pub(crate) fn end(plan: &CgroupPlan) -> io::Result<()> {
+    for _ in 0..100 {
+        let members = members(plan);
+        if members.is_empty() {
+            break;
+        }
+        for pid in members.into_iter().filter_map(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    remove(plan)
+}
+
 /// Every process of the group. For a scope of systemd's there is none to name, since the shim is in it.
-pub(crate) fn members(plan: &CgroupPlan) -> Vec<i32> {
+fn members(plan: &CgroupPlan) -> Vec<i32> {
     let Some(folder) = folders(Some(plan)).into_iter().next() else { return Vec::new() };
     let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 
-use crate::native;
+use crate::linux;
 
 /// A child of this process. The standard library has a type for those that it started itself, and none for a fork.
 pub(super) struct InnerProcess {
@@ -17,11 +17,11 @@ pub(super) struct InnerProcess {
 }
 
 impl InnerProcess {
-    /// Forks a process that does what `main` says and ends with its answer; see [`native::fork`] for what both must
+    /// Forks a process that does what `main` says and ends with its answer; see [`linux::fork`] for what both must
     /// hold to. With it comes its stdin.
     pub(super) fn fork(output: &File, main: impl FnOnce() -> u8) -> io::Result<(Self, ChildStdin)> {
         let (input, stdin) = io::pipe()?;
-        let pid = native::fork(input.as_fd(), output.as_fd(), main)?;
+        let pid = linux::fork(input.as_fd(), output.as_fd(), main)?;
         Ok((Self { pid, ended: None }, OwnedFd::from(stdin).into()))
     }
 

@@ -5,10 +5,10 @@ use std::fs;
 use cofferdam_core::SandboxId;
 
 use super::launcher::{CREATE_NAMESPACES, LaunchError, OVERLAY};
-use crate::backend::{CreateError, Refusal};
+use crate::errors::{CreateError, Refusal};
 
 /// What the kernel lacks altogether, found without trying.
-pub(super) fn missing_kernel_features() -> Vec<Refusal> {
+pub(crate) fn missing_kernel_features() -> Vec<Refusal> {
     let mut missing = Vec::new();
     let number = |path: &str| fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<u64>().ok());
     let root = rustix::process::geteuid().is_root();
@@ -34,7 +34,7 @@ pub(super) fn missing_kernel_features() -> Vec<Refusal> {
 }
 
 /// Nobody holds the limits, and the policy asks for somebody.
-pub(super) fn no_limits(why: &str) -> Refusal {
+pub(crate) fn no_limits(why: &str) -> Refusal {
     Refusal::new(
         format!("memory, processor and process limits cannot be held here: {why}"),
         "run as root, in a systemd user session, or delegate a cgroup with cpu, memory and pids",

@@ -2,18 +2,22 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId};
 use tokio::net::UnixStream;
 
-use crate::backend::{Layers, OpenError, Process, Sandbox};
+use super::plan::ShimPlan;
+use super::shim::{INPUT_SOCKET, KILL_SOCKET};
+use super::tail;
+use crate::backend::{Layers, Listed, OpenError, Process, Sandbox};
 use crate::folder::{Folder, Record};
-use crate::native::watch_descriptor;
+use crate::linux::{HeldProcess, ProcessRecord, cgroup, fixed_size, ids, watch_descriptor};
+use crate::local::handed_over;
 use crate::remove::remove_tree;
-use crate::shim::{HeldProcess, INPUT_SOCKET, KILL_SOCKET, ProcessRecord, ShimPlan};
-use crate::{handed_over, native, socket, tail};
+use crate::socket;
 
 /// How long a shim has to end its sandbox before it is killed itself, which ends it as well.
 const KILL_DEADLINE: Duration = Duration::from_secs(10);
@@ -56,10 +60,10 @@ impl ShimSandbox {
         let plan: Option<ShimPlan> = folder.read(Record::Shim).map_err(self.error("read the plan"))?;
         let removed = tokio::task::spawn_blocking(move || {
             if let Some(cgroup) = plan.and_then(|plan| plan.cgroup) {
-                native::end_cgroup(&cgroup)?;
+                cgroup::end(&cgroup)?;
             }
-            native::release_ids(&folder)?;
-            native::remove_fixed_size(folder.path())?;
+            ids::release_of(&folder)?;
+            fixed_size::remove(folder.path())?;
             remove_tree(folder.path())
         });
         removed
@@ -157,4 +161,31 @@ impl Sandbox for ShimSandbox {
         let folder = self.end().await?;
         self.clear(folder).await
     }
+}
+
+/// The sandboxes below a folder, with who made them.
+pub(crate) fn list_shim_sandboxes(parent: &Path) -> Result<Vec<Listed>, OpenError> {
+    let ids =
+        Folder::list(parent).map_err(|source| OpenError::Listing { path: parent.to_owned(), source })?;
+    let listed = |id: SandboxId| {
+        let folder = Folder::new(parent, &id);
+        let read = |folder: &Folder| folder.read(Record::Shim).ok().flatten();
+        let plan: Option<ShimPlan> = read(&folder).or_else(|| read(&folder.leaving()));
+        Listed { id, node: plan.map(|plan| plan.node) }
+    };
+    Ok(ids.into_iter().map(listed).collect())
+}
+
+/// Opens a sandbox by its folder.
+pub(crate) fn open_shim_sandbox(folder: &Folder) -> Result<Box<dyn Sandbox>, OpenError> {
+    let id = folder.id().clone();
+    if !folder.exists() {
+        return Err(OpenError::NotFound(id));
+    }
+    let plan: Option<ShimPlan> =
+        folder.read(Record::Shim).map_err(|source| OpenError::Io { id, action: "read the plan", source })?;
+    // Without a plan it never started: there is nothing but a folder to remove.
+    let layers =
+        plan.map_or_else(|| Layers::Folder { path: folder.path().join("workspace") }, |plan| plan.layers);
+    Ok(Box::new(ShimSandbox { folder: folder.clone(), layers, _owner: None }))
 }

@@ -8,8 +8,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use tokio::io::unix::AsyncFd;
 
-use super::processes::Stat;
-use crate::native::watch_descriptor;
+use super::process_stat::Stat;
+use super::sys::watch_descriptor;
 
 /// A process, told apart from a later one with the same number by when it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,7 +109,7 @@ mod tests {
             return give_the_number_to_another();
         }
         let name =
-            "shim::process_record::tests::a_signal_does_not_reach_the_process_that_was_given_the_number";
+            "linux::process_record::tests::a_signal_does_not_reach_the_process_that_was_given_the_number";
         let inside = Command::new("unshare")
             .args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"])
             .arg(std::env::current_exe().unwrap())

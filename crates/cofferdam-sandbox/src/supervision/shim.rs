@@ -4,24 +4,7 @@
 //! reads from a socket that can be connected to again, and its end is recorded in a file. It also holds
 //! what must be held even when nobody else lives: the wall clock and the limits that no cgroup holds.
 //!
-//! Everything here waits on descriptors with a deadline; the decisions are in [`watch`].
-
-mod container;
-mod disk;
-mod inner_process;
-mod lines;
-mod memory;
-mod process_record;
-mod processes;
-mod relay;
-mod survey;
-mod unnamed;
-mod watch;
-
-pub use container::runtime_client_main;
-pub use disk::bytes_in;
-pub(crate) use process_record::{HeldProcess, ProcessRecord};
-pub(crate) use watch::{Action, Watch, WatchPlan};
+//! Everything here waits on descriptors with a deadline; the decisions are in [`Watch`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -31,60 +14,27 @@ use std::path::Path;
 use std::process::{ChildStdin, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use cofferdam_core::{ExitCause, NodeId, OutsideSeal, SandboxExit, ToWorker};
+use cofferdam_core::{ExitCause, SandboxExit, ToWorker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, wait};
-use serde::{Deserialize, Serialize};
 
-use crate::apple::Runtime;
+use super::container::{Container, Look};
+use super::disk::bytes_in;
+use super::inner_process::InnerProcess;
+use super::plan::{Inner, ShimPlan};
+use super::processes;
+use super::relay::Relay;
+use super::watch::{Action, Watch, WatchPlan, Woken};
 use crate::folder::{Folder, Record};
-use crate::native::cgroup::{self, Hits};
-use crate::native::launcher::{LaunchError, LaunchStatus, NOT_LAUNCHED, launch_and_wait};
-use crate::native::plan::{CgroupLimits, CgroupPlan};
+use crate::linux::ProcessRecord;
+use crate::linux::cgroup::{self, Hits};
+use crate::linux::launcher::{LaunchError, LaunchStatus, NOT_LAUNCHED, launch_and_wait};
 use crate::socket;
-use container::{Container, Look};
-use inner_process::InnerProcess;
-use relay::Relay;
 
 /// The socket that takes lines for the worker.
 pub(crate) const INPUT_SOCKET: &str = "in.sock";
 /// The socket that ends the sandbox when somebody connects to it.
 pub(crate) const KILL_SOCKET: &str = "kill.sock";
-
-/// What the shim starts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Inner {
-    /// The launcher of a native sandbox.
-    Native,
-    /// The worker itself, without a wall. The seal says so.
-    Host { outside: OutsideSeal },
-    /// The client of a container runtime, in the foreground, so that its stdio is the worker's.
-    Runtime {
-        runtime: Runtime,
-        /// What the container is called.
-        container: String,
-        arguments: Vec<String>,
-    },
-}
-
-/// What the shim is told to do.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ShimPlan {
-    /// Who made the sandbox.
-    pub(crate) node: NodeId,
-    pub(crate) inner: Inner,
-    /// Whether the sandbox ends when the shim's stdin does.
-    pub(crate) attached: bool,
-    pub(crate) timeout_ms: u64,
-    pub(crate) grace_ms: u64,
-    pub(crate) cgroup: Option<CgroupPlan>,
-    pub(crate) limits: CgroupLimits,
-    pub(crate) workspace_bytes: u64,
-    /// Folders of the host that the agent writes.
-    pub(crate) watched: Vec<std::path::PathBuf>,
-    /// Where the workspace's files are, for whoever opens the sandbox later.
-    pub(crate) layers: crate::Layers,
-}
 
 /// The role: runs the sandbox whose folder is named, and records its end.
 #[must_use]
@@ -106,7 +56,7 @@ pub fn shim_main(folder: &Path, ticket: &str) -> ExitCode {
     }
 }
 
-fn report(status: &LaunchStatus) {
+pub(super) fn report(status: &LaunchStatus) {
     let line = serde_json::to_string(status).expect("a status is plain data");
     let _ = writeln!(io::stderr(), "{line}");
 }
@@ -271,14 +221,6 @@ impl Shim {
     }
 }
 
-/// What happened while the shim waited.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Woken {
-    pub(crate) child_ended: bool,
-    pub(crate) kill_requested: bool,
-    pub(crate) owner_gone: bool,
-}
-
 fn watch_plan(plan: &ShimPlan) -> WatchPlan {
     WatchPlan {
         timeout: Duration::from_millis(plan.timeout_ms),
@@ -330,7 +272,7 @@ fn role(name: &str, folder: &Folder, output: File) -> io::Result<Command> {
 }
 
 /// Whoever asked for the sandbox waits for the end of this pipe.
-fn end_report() -> io::Result<()> {
+pub(super) fn end_report() -> io::Result<()> {
     let null = OpenOptions::new().write(true).open("/dev/null")?;
     Ok(rustix::stdio::dup2_stderr(null)?)
 }

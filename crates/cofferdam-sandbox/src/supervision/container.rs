@@ -20,12 +20,13 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::Value;
 
 use super::inner_process::InnerProcess;
-use super::{Inner, ProcessRecord, ShimPlan, end_report, report};
-use crate::apple::Runtime;
+use super::plan::{Inner, Runtime, ShimPlan};
+use super::shim::{end_report, report};
 use crate::folder::{Folder, Record};
-use crate::native::cgroup::{self, Freezer, Hits};
-use crate::native::launcher::{LaunchError, LaunchStatus, die_with_parent};
-use crate::native::plan::CgroupPlan;
+use crate::linux::ProcessRecord;
+use crate::linux::cgroup::{self, Freezer, Hits};
+use crate::linux::launcher::{LaunchError, LaunchStatus, die_with_parent};
+use crate::linux::plan::CgroupPlan;
 
 /// How often is looked whether the worker has said something.
 const STARTING: Duration = Duration::from_millis(10);

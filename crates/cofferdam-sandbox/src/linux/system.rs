@@ -8,17 +8,7 @@ use cofferdam_core::{Network, inside};
 
 use super::cover::covers;
 use super::plan::{Access, Entry};
-
-/// What the backend is told about the caller, whose environment only the binary reads.
-#[derive(Debug, Clone, Default)]
-pub struct Caller {
-    /// The caller's home.
-    pub home: Option<PathBuf>,
-    /// The caller's PATH, as folders.
-    pub path: Vec<PathBuf>,
-    /// Variables that say nothing private and that programs work badly without, such as `LANG`.
-    pub locale: BTreeMap<String, String>,
-}
+use crate::options::Caller;
 
 const SYSTEM_FOLDERS: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"];
 
@@ -143,7 +133,7 @@ const KERNEL_FACTS: &[&str] = &[
 ];
 
 /// Covers what a kernel of this machine has of them; the sandbox has the same kernel.
-pub(super) fn kernel_facts() -> impl Iterator<Item = Entry> {
+pub(crate) fn kernel_facts() -> impl Iterator<Item = Entry> {
     KERNEL_FACTS.iter().map(PathBuf::from).filter_map(|path| {
         let found = path.symlink_metadata().ok()?;
         if found.is_dir() {
@@ -155,7 +145,7 @@ pub(super) fn kernel_facts() -> impl Iterator<Item = Entry> {
 }
 
 /// The entries that every sandbox has. The caller's home is covered where it would be shown.
-pub(super) fn entries(caller: &Caller, network: Network) -> Vec<Entry> {
+pub(crate) fn entries(caller: &Caller, network: Network) -> Vec<Entry> {
     let mut entries = Vec::new();
     for folder in SYSTEM_FOLDERS.iter().map(Path::new) {
         // On most systems `/bin` is a link to `usr/bin`, and is one inside too.
@@ -257,7 +247,7 @@ fn files(network: Network) -> Vec<Entry> {
 }
 
 /// The agent's variables: the caller's language and time zone, and a PATH of what is visible inside.
-pub(super) fn environment(caller: &Caller) -> BTreeMap<String, String> {
+pub(crate) fn environment(caller: &Caller) -> BTreeMap<String, String> {
     let mut env = caller.locale.clone();
     let set = [
         ("HOME", inside::HOME),
@@ -299,7 +289,7 @@ fn path_inside(caller: &Caller) -> String {
 }
 
 /// Whether the caller has a systemd of their own that can make a scope with limits.
-pub(super) fn user_systemd() -> bool {
+pub(crate) fn user_systemd() -> bool {
     let id = rustix::process::geteuid();
     let socket = PathBuf::from(format!("/run/user/{}/systemd/private", id.as_raw()));
     !id.is_root() && socket.exists() && Path::new("/usr/bin/systemd-run").exists()

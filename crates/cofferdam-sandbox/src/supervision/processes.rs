@@ -3,48 +3,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::ProcessRecord;
 use super::survey::{Budget, Unfinished};
-use crate::native::share_open_files;
-
-/// What `/proc/PID/stat` says of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stat {
-    /// Whether its first thread has ended. Others may go on.
-    is_zombie: bool,
-    parent: i32,
-    threads: u64,
-    /// When it started, in ticks since the machine did.
-    pub(super) started: u64,
-}
-
-impl Stat {
-    pub(super) fn of(pid: i32) -> io::Result<Self> {
-        Self::parse(&fs::read(format!("/proc/{pid}/stat"))?).ok_or_else(|| io::ErrorKind::InvalidData.into())
-    }
-
-    /// Whether it has ended, and nobody has waited for it.
-    pub(super) fn has_ended(&self) -> bool {
-        self.is_zombie && self.threads <= 1
-    }
-
-    /// The name may hold any byte, spaces and brackets too: the fields are those after the last bracket.
-    fn parse(text: &[u8]) -> Option<Self> {
-        let end_of_name = text.iter().rposition(|byte| *byte == b')')?;
-        let fields = std::str::from_utf8(&text[end_of_name + 1..]).ok()?;
-        let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-        Some(Self {
-            is_zombie: matches!(*fields.first()?, "Z" | "X"),
-            parent: fields.get(1)?.parse().ok()?,
-            threads: fields.get(17)?.parse().ok()?,
-            started: fields.get(19)?.parse().ok()?,
-        })
-    }
-}
+use crate::linux::{ProcessRecord, Stat, share_open_files};
 
 /// Every descendant of a process.
 pub(super) fn descendants(ancestor: i32) -> Vec<ProcessRecord> {
@@ -169,17 +132,6 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     use super::*;
-
-    #[test]
-    fn a_name_is_not_taken_for_fields_whatever_it_holds() {
-        let rest = "S 5 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 1234 0";
-        let expected = Stat { is_zombie: false, parent: 5, threads: 3, started: 1234 };
-        for name in [b"sh".as_slice(), b"\xff\xfe\xff", b"x) Z 1 (", b"a\nb"] {
-            let line = [b"7 (", name, b") ", rest.as_bytes()].concat();
-            assert_eq!(Stat::parse(&line), Some(expected));
-        }
-        assert_eq!(Stat::parse(b"7 (sh"), None);
-    }
 
     /// A shell with a name that is not UTF-8, once it has that name. It ends with its stdin.
     fn strangely_named() -> Child {

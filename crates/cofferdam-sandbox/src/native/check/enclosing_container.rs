@@ -7,7 +7,7 @@ use cofferdam_core::Seal;
 use crate::backend::{Finding, Status};
 
 /// Which container this is, and what of it is in the way.
-pub(super) fn container(up: Option<&Seal>) -> Finding {
+pub(super) fn enclosing_container(up: Option<&Seal>) -> Finding {
     let name = "container";
     let Some(kind) = kind() else { return Finding::ok(name, "none was recognised") };
     if up.is_some() {

@@ -1,17 +1,16 @@
 //! Starting a shim, and hearing from it whether the sandbox came up.
 
-use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
-use cofferdam_core::SandboxId;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio::io::AsyncReadExt;
 
-use crate::backend::{Attachment, CreateError, Layers, Sandbox, ToolOutput};
+use super::shim_sandbox::ShimSandbox;
+use crate::backend::{Attachment, CreateError, Layers, Sandbox};
+use crate::errors::failed;
 use crate::folder::Folder;
-use crate::native::{LaunchStatus, explain};
-use crate::shim_sandbox::ShimSandbox;
+use crate::linux::launcher::LaunchStatus;
+use crate::linux::refusal::explain;
 
 /// How long a sandbox of ours may take to come up. It takes milliseconds; a machine under load takes longer.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -38,13 +37,6 @@ pub(crate) async fn discard(folder: Folder) {
     let sandbox = ShimSandbox { folder, layers, _owner: None };
     if let Err(error) = sandbox.destroy().await {
         tracing::warn!(sandbox.id = %sandbox.id(), %error, "a sandbox that did not start could not be removed");
-    }
-}
-
-pub(crate) fn failed(id: &SandboxId, step: &str, error: &io::Error) -> CreateError {
-    match error.raw_os_error() {
-        Some(libc::ENOSPC | libc::EDQUOT) => CreateError::DiskFull { id: id.clone() },
-        _ => CreateError::Failed { id: id.clone(), message: format!("could not {step}: {error}") },
     }
 }
 
@@ -84,45 +76,4 @@ pub(crate) async fn start_shim(
             message: format!("the launcher ended without a word: {}", text.trim()),
         }),
     }
-}
-
-/// Runs a command to its end, with a deadline, and keeps the last words of its stderr.
-pub(crate) async fn run_command(
-    id: &SandboxId,
-    mut command: std::process::Command,
-    deadline: Duration,
-) -> Result<ToolOutput, CreateError> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let (started, starting) = tokio::sync::oneshot::channel();
-    // A launcher is tied to the thread that started it, so that thread stays until it has ended.
-    let waiting = tokio::task::spawn_blocking(move || -> io::Result<(std::process::ExitStatus, String)> {
-        let mut child = command.spawn()?;
-        // Before anybody waits for it: until then its number is its own.
-        if let Ok(process) = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            let _ = started.send(process);
-        }
-        let mut message = String::new();
-        if let Some(stderr) = child.stderr.take() {
-            io::Read::read_to_string(&mut io::Read::take(stderr, 64 << 10), &mut message)?;
-        }
-        Ok((child.wait()?, message))
-    });
-    let kill = async {
-        let process = starting.await;
-        tokio::time::sleep(deadline).await;
-        process.ok()
-    };
-    let ended = tokio::select! {
-        ended = waiting => ended,
-        process = kill => {
-            if let Some(process) = process {
-                let _ = pidfd_send_signal(process, Signal::KILL);
-            }
-            return Ok(ToolOutput { code: None, message: format!("it took longer than {} s", deadline.as_secs()) });
-        }
-    };
-    let (status, message) = ended
-        .unwrap_or_else(|panic| Err(io::Error::other(panic)))
-        .map_err(|error| failed(id, "run a tool", &error))?;
-    Ok(ToolOutput { code: status.code(), message: message.trim().to_owned() })
 }

@@ -1,0 +1,25 @@
+//! What holds a sandbox's limits even when nobody else lives, and sees how it ends: the shim, and its decisions.
+
+mod container;
+mod disk;
+mod inner_process;
+mod lines;
+mod memory;
+mod plan;
+mod processes;
+mod relay;
+mod shim;
+mod shim_sandbox;
+mod start;
+mod survey;
+mod tail;
+mod unnamed;
+mod watch;
+
+pub use container::runtime_client_main;
+pub use disk::bytes_in;
+pub(crate) use plan::{Inner, Runtime, ShimPlan};
+pub use shim::shim_main;
+pub(crate) use shim_sandbox::{ShimSandbox, list_shim_sandboxes, open_shim_sandbox};
+pub(crate) use start::{discard, start, start_shim};
+pub(crate) use watch::{Action, Watch, WatchPlan, Woken};

@@ -1,0 +1,54 @@
+//! What a shim is told to do. It is written to the sandbox's folder, for whoever opens the sandbox later. It holds no secret.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use cofferdam_core::{NodeId, OutsideSeal};
+use serde::{Deserialize, Serialize};
+
+use crate::backend::Layers;
+use crate::linux::plan::{CgroupLimits, CgroupPlan};
+
+/// What the shim starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Inner {
+    /// The launcher of a native sandbox.
+    Native,
+    /// The worker itself, without a wall. The seal says so.
+    Host { outside: OutsideSeal },
+    /// The client of a container runtime, in the foreground, so that its stdio is the worker's.
+    Runtime {
+        runtime: Runtime,
+        /// What the container is called.
+        container: String,
+        arguments: Vec<String>,
+    },
+}
+
+/// What the shim is told to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ShimPlan {
+    /// Who made the sandbox.
+    pub(crate) node: NodeId,
+    pub(crate) inner: Inner,
+    /// Whether the sandbox ends when the shim's stdin does.
+    pub(crate) attached: bool,
+    pub(crate) timeout_ms: u64,
+    pub(crate) grace_ms: u64,
+    pub(crate) cgroup: Option<CgroupPlan>,
+    pub(crate) limits: CgroupLimits,
+    pub(crate) workspace_bytes: u64,
+    /// Folders of the host that the agent writes.
+    pub(crate) watched: Vec<PathBuf>,
+    /// Where the workspace's files are, for whoever opens the sandbox later.
+    pub(crate) layers: Layers,
+}
+
+/// A program with a command line like `docker`'s. It is recorded with every sandbox, for whoever has to end it later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Runtime {
+    /// Its path.
+    pub(crate) program: PathBuf,
+    /// All of its environment.
+    pub(crate) env: BTreeMap<String, String>,
+}
