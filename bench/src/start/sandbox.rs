@@ -49,6 +49,7 @@ impl Create {
             companions: Vec::new(),
             read_only: Vec::new(),
             shown: Vec::new(),
+            egress: None,
             alias: None,
             attachment: Attachment::Attached,
         })

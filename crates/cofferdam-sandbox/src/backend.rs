@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cofferdam_core::{InsideSeal, Mode, NodeId, OutsideSeal, Policy, SandboxExit, SandboxId, WallPlan};
-use serde::{Deserialize, Serialize};
+use cofferdam_core::{
+    InsideSeal, Mode, NodeId, OutsideSeal, Policy, SandboxExit, SandboxId, WallPlan, inside,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use crate::errors::{CreateError, OpenError, Refusal, RefusalKind};
@@ -46,38 +47,12 @@ pub trait Backend: Send + Sync {
         true
     }
 
-    /// The folder inside that holds the workspace, which was to be at `target`.
-    fn working_directory(&self, _layers: &Layers, target: &Path) -> String {
-        target.display().to_string()
-    }
-
-    /// Where a folder that the agent keeps is inside.
-    fn kept_path(&self, kept: &Kept) -> PathBuf {
-        kept.target.clone()
-    }
-
-    /// Where a path of the host that was put into the sandbox is inside.
-    fn shown_path(&self, shown: &Shown) -> PathBuf {
-        shown.target.clone()
-    }
-
-    /// Makes the sandbox and starts the worker in it.
+    /// Makes the sandbox, takes the workspace in, and starts the worker in it. How it takes it in is its own affair: what is
+    /// on this machine is mounted, and what is elsewhere has to be sent.
     ///
     /// # Errors
     /// [`CreateError`]; nothing is left behind then.
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError>;
-
-    /// Where a tool finds one of its folders.
-    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
-        folder.inside()
-    }
-
-    /// Runs a role of our own binary on what an agent has left, as sealed as the agent was: whatever reads
-    /// hostile files may be turned against us by them. The sandbox must have ended.
-    ///
-    /// # Errors
-    /// [`CreateError`] if it could not be started; how it ended is in the output.
-    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError>;
 
     /// Every sandbox of this backend that has left anything on this machine, dead or alive.
     ///
@@ -105,11 +80,6 @@ pub trait Sandbox: Send + Sync {
     /// [`OpenError`] if it was not recorded, or the sandbox ended before it could be.
     async fn measure(&self, inside: &InsideSeal) -> Result<OutsideSeal, OpenError>;
 
-    /// Whether the workspace is known to be what was handed over. `false` says nothing.
-    fn is_as_handed_over(&self) -> bool {
-        false
-    }
-
     /// What the worker printed and prints, from its beginning, however often this is called.
     ///
     /// # Errors
@@ -128,7 +98,7 @@ pub trait Sandbox: Send + Sync {
     ///
     /// # Errors
     /// [`OpenError`] if that cannot be told.
-    async fn fall_silent(&self) -> Result<(), OpenError> {
+    async fn wait_for_processes(&self) -> Result<(), OpenError> {
         self.wait().await.map(drop)
     }
 
@@ -144,14 +114,57 @@ pub trait Sandbox: Send + Sync {
     /// [`OpenError`] if something of it could not be killed.
     async fn kill(&self) -> Result<(), OpenError>;
 
-    /// What the agent wrote: the overlay's upper folder, or the workspace itself.
-    fn layers(&self) -> &Layers;
+    /// What goes into it and comes out of it besides the worker's stdio.
+    fn exchange(&self) -> &dyn Exchange;
 
     /// Kills what lives and removes what is left. Doing it twice is fine.
     ///
     /// # Errors
     /// [`OpenError`] if something stays behind.
     async fn destroy(&self) -> Result<(), OpenError>;
+}
+
+/// What goes into a sandbox and comes out of it. Whoever calls this knows paths of the node that it runs on, and of the
+/// sandbox only what it is told here: the sandbox may be on another machine.
+#[async_trait]
+pub trait Exchange: Send + Sync {
+    /// The folder inside that holds the workspace, which was to be at `target`.
+    fn working_directory(&self, target: &Path) -> PathBuf;
+
+    /// Where a path of the node's that was to be at `target` is inside.
+    fn path_inside(&self, source: &Path, target: &Path) -> PathBuf;
+
+    /// Connects the worker with the broker's sockets, which are in this folder of the node's. Says where the worker finds
+    /// them. Whoever goes on with a sandbox after a restart does it again.
+    ///
+    /// # Errors
+    /// [`OpenError`] if there is no way between the two.
+    async fn connect_egress(&self, sockets: &Path) -> Result<PathBuf, OpenError>;
+
+    /// What the agent left of the workspace. The sandbox must have ended. What cannot be looked at counts as changed.
+    async fn changes(&self) -> Changes;
+
+    /// Where a tool finds one of its folders.
+    fn tool_path(&self, folder: &ToolFolder) -> PathBuf;
+
+    /// Runs a role of our own binary on what the agent has left, as sealed as the agent was: whatever reads
+    /// hostile files may be turned against us by them. The sandbox must have ended. What the tool wrote is in the node's
+    /// folder when this returns.
+    ///
+    /// # Errors
+    /// [`CreateError`] if it could not be started; how it ended is in the output.
+    async fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, CreateError>;
+}
+
+/// What an agent has left of its workspace, as a tool finds it ([`ToolSource::Changes`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changes {
+    /// Nothing: the workspace is known to be what was handed over.
+    None,
+    /// What it has touched, as the upper layer of an overlay; whiteouts are character devices 0:0.
+    Layer,
+    /// The whole workspace.
+    Tree,
 }
 
 /// Everything the worker has written and will write; ends when the sandbox has ended.
@@ -168,7 +181,7 @@ pub struct Process {
 /// A role of our own binary that is run on what an agent has left.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// The role and its arguments, with paths from [`Backend::tool_path`].
+    /// The role and its arguments, with paths from [`Exchange::tool_path`].
     pub arguments: Vec<String>,
     /// What it can see. The one that it may write is last, and is empty.
     pub folders: Vec<ToolFolder>,
@@ -183,17 +196,19 @@ pub struct Tool {
 pub struct ToolFolder {
     /// A short name, unique in its tool.
     pub name: String,
-    /// On the host.
-    pub source: PathBuf,
+    /// What is in it.
+    pub source: ToolSource,
     /// Whose files they are.
     pub access: ToolAccess,
 }
 
-impl ToolFolder {
-    /// Where a tool in a sandbox of its own finds it.
-    pub(crate) fn inside(&self) -> PathBuf {
-        Path::new("/tool").join(&self.name)
-    }
+/// What is in a folder that a tool sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolSource {
+    /// What is at this path of the node's.
+    Node(PathBuf),
+    /// What the agent has left, wherever that is.
+    Changes,
 }
 
 /// What a tool may do with a folder, and who owns what is in it.
@@ -229,7 +244,7 @@ pub enum Attachment {
     Detached,
 }
 
-/// The folder that the agent works on.
+/// The folder that the agent works on, as the node has prepared it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Workspace {
     /// Read-only layers, the topmost first; what the agent writes goes to a layer of its own.
@@ -287,41 +302,13 @@ pub struct Companion {
     pub target: PathBuf,
 }
 
-/// A path of the host that is visible inside at another path, read-only: the broker's sockets, the agent's CLI.
+/// A path of the host that is visible inside at another path, read-only: the agent's CLI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// On the host, without symlinks.
     pub source: PathBuf,
     /// Inside, below [`cofferdam_core::inside::RUN`].
     pub target: PathBuf,
-}
-
-/// Where the files of an attempt are, on the host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Layers {
-    /// Read-only layers, the topmost first, and what the agent wrote over them.
-    Overlay {
-        /// Folders as they were given.
-        lower: Vec<PathBuf>,
-        /// Overlay layer with what was written; whiteouts are character devices 0:0.
-        upper: PathBuf,
-    },
-    /// The folder itself.
-    Folder {
-        /// On the host.
-        path: PathBuf,
-    },
-}
-
-impl Layers {
-    /// The folder that the agent wrote into.
-    #[must_use]
-    pub fn written(&self) -> &Path {
-        match self {
-            Self::Overlay { upper, .. } => upper,
-            Self::Folder { path } => path,
-        }
-    }
 }
 
 /// What a sandbox is made from.
@@ -347,9 +334,20 @@ pub struct SandboxSpec {
     pub read_only: Vec<PathBuf>,
     /// What else is visible, at paths of its own.
     pub shown: Vec<Shown>,
+    /// The folder of the broker's sockets, if the worker is to reach them.
+    pub egress: Option<PathBuf>,
     /// Where the workspace is on the host. Absolute paths that were written into it (virtual
     /// environments, build folders) go on working through a link from there to the workspace.
     pub alias: Option<PathBuf>,
     /// Whether it outlives the process that makes it.
     pub attachment: Attachment,
+}
+
+impl SandboxSpec {
+    /// What is mounted, read-only, at paths of its own: the sockets are, on this machine.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = Shown> {
+        let sockets =
+            self.egress.iter().map(|source| Shown { source: source.clone(), target: inside::EGRESS.into() });
+        self.shown.iter().cloned().chain(sockets)
+    }
 }

@@ -31,9 +31,9 @@ mod trials;
 mod walls;
 
 pub use backend::{
-    Attachment, Backend, Companion, Cover, CreateError, Finding, Kept, Layers, Listed, OpenError, Output,
-    Process, Refusal, RefusalKind, Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder,
-    ToolOutput, Workspace,
+    Attachment, Backend, Changes, Companion, Cover, CreateError, Exchange, Finding, Kept, Listed, OpenError,
+    Output, Process, Refusal, RefusalKind, Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder,
+    ToolOutput, ToolSource, Workspace,
 };
 pub use finding::FINDINGS;
 pub use linux::launcher::launcher_main;

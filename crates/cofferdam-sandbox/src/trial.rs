@@ -95,6 +95,7 @@ pub(crate) async fn trial(
         companions: Vec::new(),
         read_only: Vec::new(),
         shown: Vec::new(),
+        egress: None,
         alias: None,
         attachment: Attachment::Attached,
     };
@@ -195,7 +196,7 @@ fn job(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Job 
     Job {
         attempt: spec.id.attempt().clone(),
         agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
-        working_directory: backend.working_directory(sandbox.layers(), Path::new(inside::WORKSPACE)),
+        working_directory: working_directory(sandbox),
         folder: None,
         env: backend.base_env(&spec.policy),
         program: Vec::new(),
@@ -206,6 +207,10 @@ fn job(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Job 
         output_bytes: spec.policy.limits.output_bytes,
         grace_ms: spec.policy.grace_ms,
     }
+}
+
+fn working_directory(sandbox: &dyn Sandbox) -> String {
+    sandbox.exchange().working_directory(Path::new(inside::WORKSPACE)).display().to_string()
 }
 
 fn new_run() -> RunId {

@@ -1,7 +1,5 @@
 //! What the collector is told, and what it answers.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use crate::raw_path::RawPath;
@@ -48,17 +46,6 @@ impl CollectJob {
     pub const PATCH: &'static str = "diff.patch";
     /// Name of the answer in the scratch folder.
     pub const ANSWER: &'static str = "collected.json";
-
-    /// Every path that the collector reads and that its sandbox must show, read-only.
-    #[must_use]
-    pub fn readable(&self) -> Vec<&Path> {
-        let written = match &self.written {
-            Written::Upper { path } => vec![path],
-            Written::Tree { path, manifest } => std::iter::once(path).chain(manifest).collect(),
-        };
-        let rest = self.lower.iter().chain(&self.index).chain(&self.exclude);
-        rest.chain(written).map(AsRef::as_ref).collect()
-    }
 }
 
 /// What the collector found. Paths are text as [`crate::raw_path::escape`] writes it.

@@ -7,8 +7,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cofferdam_core::{EventType, NewEvent, Policy, Redactor, SandboxId};
-use cofferdam_sandbox::{Backend, CreateError, OpenError, Sandbox, Tool, ToolAccess, ToolFolder};
+use cofferdam_core::{EventType, NewEvent, Policy, Redactor};
+use cofferdam_sandbox::{
+    Changes, CreateError, Exchange, OpenError, Sandbox, Tool, ToolAccess, ToolFolder, ToolSource,
+};
 use cofferdam_store::{Claimed, Left, NewArtifact, failpoint};
 use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
@@ -21,7 +23,7 @@ use crate::node::Node;
 use crate::programs::Git;
 use crate::raw_path::RawPath;
 use crate::redaction::redact_data;
-use crate::workspace::{Handover, RepositoryOwner};
+use crate::workspace::{Base, Handover, RepositoryOwner};
 
 /// The name of the patch among a run's artifacts.
 pub const DIFF: &str = "diff";
@@ -142,22 +144,21 @@ impl Attended<'_> {
     }
 
     /// Collects and keeps everything. Doing it again, after a crash, gives the same.
-    pub(crate) async fn keep(self, backend: &dyn Backend) -> Result<Kept, KeepError> {
+    pub(crate) async fn keep(self) -> Result<Kept, KeepError> {
         let Self { node, claimed, redactor, sandbox, handover } = self;
         let (folder, transcript) = self.keep_transcript().await?;
-        // Asked before anything is done to it. If nothing was written, no sandbox has to be made for collecting it.
-        let untouched = sandbox.is_as_handed_over();
-        open_to_owner(sandbox.layers().written())?;
+        // If nothing was written, no sandbox has to be made for collecting it.
+        let changes = sandbox.exchange().changes().await;
         let diff = folder.join(DIFF_FILE);
-        let (collected, has_redacted) = if untouched {
+        let (collected, has_redacted) = if changes == Changes::None {
             File::create(&diff)?;
             (Collected::default(), false)
         } else {
             let scratch = node.home.workspaces().join(sandbox.id().to_string()).join("scratch");
             let scratch = make_scratch(&scratch)?;
             let git = Git::for_tools(&node.caller.search(&claimed.request.source));
-            let job = handover.base.collect_job(sandbox.layers(), &scratch, &git);
-            run_collector(backend, sandbox.id(), &claimed.request.policy, &job).await?;
+            let collector = Collector { exchange: sandbox.exchange(), base: &handover.base, changes };
+            collector.run(&claimed.request.policy, &scratch, &git).await?;
             take_answer(&scratch, &diff, redactor)?
         };
         failpoint("runner.diff");
@@ -225,64 +226,76 @@ fn warnings_of(collected: &Collected, prepared: &[String]) -> Vec<String> {
     warnings
 }
 
-async fn run_collector(
-    backend: &dyn Backend,
-    id: &SandboxId,
-    policy: &Policy,
-    job: &CollectJob,
-) -> Result<(), KeepError> {
-    let mut shown = Shown { backend, folders: Vec::new() };
-    let kept = KeptFiles::of(job)?;
-    let job = CollectJob {
-        lower: job.lower.iter().map(|path| shown.show("lower", path, base_access(&job.written))).collect(),
-        written: match &job.written {
-            Written::Upper { path } => {
-                Written::Upper { path: shown.show("written", path, ToolAccess::ReadAgent) }
-            }
-            Written::Tree { path, manifest } => Written::Tree {
-                path: shown.show("written", path, ToolAccess::ReadAgent),
-                manifest: manifest.as_ref().map(|path| shown.show("manifest", path, ToolAccess::ReadOwn)),
+/// Compares what the agent left with what it was handed.
+struct Collector<'a> {
+    exchange: &'a dyn Exchange,
+    base: &'a Base,
+    changes: Changes,
+}
+
+impl Collector<'_> {
+    async fn run(self, policy: &Policy, scratch: &Path, git: &Path) -> Result<(), KeepError> {
+        let Self { exchange, base, changes } = self;
+        let mut shown = Shown { exchange, folders: Vec::new() };
+        let kept = KeptFiles::of(base, scratch)?;
+        let job = CollectJob {
+            lower: base.layers.iter().map(|path| shown.show("lower", path, base_access(changes))).collect(),
+            written: match changes {
+                Changes::Layer => Written::Upper { path: shown.changes("written") },
+                Changes::Tree | Changes::None => Written::Tree {
+                    path: shown.changes("written"),
+                    manifest: (base.manifest.as_ref())
+                        .map(|path| shown.show("manifest", path, ToolAccess::ReadOwn)),
+                },
             },
-        },
-        index: kept.index.map(|path| shown.show("index", &path, ToolAccess::ReadCaller)),
-        exclude: kept.exclude.map(|path| shown.show("exclude", &path, ToolAccess::ReadCaller)),
-        scratch: shown.show("scratch", &job.scratch, ToolAccess::Write),
-        handed_over_ns: job.handed_over_ns,
-        git: job.git.clone(),
-    };
-    let json = serde_json::to_string(&job).map_err(io::Error::from)?;
-    let arguments = vec!["collect".to_owned(), json];
-    let mut policy = policy.clone();
-    policy.limits.memory_bytes = policy.limits.memory_bytes.max(MEMORY);
-    let tool = Tool { arguments, folders: shown.folders, policy, deadline: DEADLINE };
-    let output = backend.run_tool(id, &tool).await?;
-    match output.code {
-        Some(0) => Ok(()),
-        Some(code) => Err(KeepError::Collector(format!("{} (status {code})", output.message))),
-        None => Err(KeepError::Collector(output.message)),
+            index: kept.index.map(|path| shown.show("index", &path, ToolAccess::ReadCaller)),
+            exclude: kept.exclude.map(|path| shown.show("exclude", &path, ToolAccess::ReadCaller)),
+            scratch: shown.show("scratch", &scratch.into(), ToolAccess::Write),
+            handed_over_ns: base.handed_over_ns,
+            git: git.into(),
+        };
+        let json = serde_json::to_string(&job).map_err(io::Error::from)?;
+        let arguments = vec!["collect".to_owned(), json];
+        let mut policy = policy.clone();
+        policy.limits.memory_bytes = policy.limits.memory_bytes.max(MEMORY);
+        let tool = Tool { arguments, folders: shown.folders, policy, deadline: DEADLINE };
+        let output = exchange.run_tool(&tool).await?;
+        match output.code {
+            Some(0) => Ok(()),
+            Some(code) => Err(KeepError::Collector(format!("{} (status {code})", output.message))),
+            None => Err(KeepError::Collector(output.message)),
+        }
     }
 }
 
 /// Below an overlay is the caller's own repository; what a copy is compared with was made for it.
-fn base_access(written: &Written) -> ToolAccess {
-    match written {
-        Written::Upper { .. } => ToolAccess::ReadCaller,
-        Written::Tree { .. } => ToolAccess::ReadOwn,
+fn base_access(changes: Changes) -> ToolAccess {
+    match changes {
+        Changes::Layer => ToolAccess::ReadCaller,
+        Changes::Tree | Changes::None => ToolAccess::ReadOwn,
     }
 }
 
 /// The folders and files that a tool's sandbox shows.
 pub(crate) struct Shown<'a> {
-    pub(crate) backend: &'a dyn Backend,
+    pub(crate) exchange: &'a dyn Exchange,
     pub(crate) folders: Vec<ToolFolder>,
 }
 
 impl Shown<'_> {
-    /// Shows a path, and says where the tool finds it.
+    /// Shows a path of this node's, and says where the tool finds it.
     pub(crate) fn show(&mut self, name: &str, path: &RawPath, access: ToolAccess) -> RawPath {
-        let name = format!("{name}-{}", self.folders.len());
-        let folder = ToolFolder { name, source: path.0.clone(), access };
-        let shown = RawPath(self.backend.tool_path(&folder));
+        self.add(name, ToolSource::Node(path.0.clone()), access)
+    }
+
+    /// The same with what the agent has left.
+    fn changes(&mut self, name: &str) -> RawPath {
+        self.add(name, ToolSource::Changes, ToolAccess::ReadAgent)
+    }
+
+    fn add(&mut self, name: &str, source: ToolSource, access: ToolAccess) -> RawPath {
+        let folder = ToolFolder { name: format!("{name}-{}", self.folders.len()), source, access };
+        let shown = RawPath(self.exchange.tool_path(&folder));
         self.folders.push(folder);
         shown
     }
@@ -296,11 +309,11 @@ struct KeptFiles {
 }
 
 impl KeptFiles {
-    fn of(job: &CollectJob) -> io::Result<Self> {
-        let Some(root) = job.lower.last() else { return Ok(Self { index: None, exclude: None }) };
+    fn of(base: &Base, scratch: &Path) -> io::Result<Self> {
+        let Some(root) = base.layers.last() else { return Ok(Self { index: None, exclude: None }) };
         let owner = RepositoryOwner::of(&root.0)?;
         let keep = |file: &Option<RawPath>, name: &str| -> io::Result<Option<RawPath>> {
-            let path = RawPath(job.scratch.0.with_file_name(name));
+            let path = RawPath(scratch.with_file_name(name));
             match file {
                 // That of a copy was kept when it was made, beside it.
                 Some(file) if file.0.parent() == path.0.parent() => Ok(Some(file.clone())),
@@ -313,18 +326,8 @@ impl KeptFiles {
                 None => Ok(None),
             }
         };
-        Ok(Self { index: keep(&job.index, "kept-index")?, exclude: keep(&job.exclude, "kept-exclude")? })
+        Ok(Self { index: keep(&base.index, "kept-index")?, exclude: keep(&base.exclude, "kept-exclude")? })
     }
-}
-
-/// An agent that closes its workspace to itself (`chmod 000 .`) would close it to the collector.
-fn open_to_owner(folder: &Path) -> io::Result<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(folder, flags, Mode::empty())?;
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(&folder)?.st_mode & 0o777);
-    // Through the descriptor, which no link can have replaced.
-    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder));
-    Ok(rustix::fs::chmod(path, mode | Mode::RUSR | Mode::XUSR)?)
 }
 
 /// Makes the folder that a tool writes to: new and empty.

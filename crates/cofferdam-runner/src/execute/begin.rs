@@ -6,10 +6,9 @@ use std::sync::Arc;
 use cofferdam_broker::GitCredential;
 use cofferdam_core::{
     EventType, FailureClass, FetchRule, NewEvent, Outcome, RunRequest, SandboxId, Source, WorkspaceKind,
-    inside,
 };
 use cofferdam_net::AddressCheck;
-use cofferdam_sandbox::{Backend, CreateError, Layers, OpenError, Sandbox, SandboxSpec, Shown, Workspace};
+use cofferdam_sandbox::{Backend, CreateError, OpenError, Sandbox, SandboxSpec, Workspace};
 use cofferdam_store::{Claimed, failpoint};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -58,10 +57,10 @@ pub(super) async fn begin(attempt: &mut Attempt<'_>, backend: &Arc<dyn Backend>)
     let data = json!({
         "sandbox_id": spec.id,
         "mode": spec.policy.mode,
-        "workspace": match (&spec.workspace, sandbox.layers()) {
-            (Workspace::Direct { .. }, _) => "direct",
-            (_, Layers::Overlay { .. }) => "overlay",
-            (_, Layers::Folder { .. }) => "folder",
+        "workspace": match &spec.workspace {
+            Workspace::Direct { .. } => "direct",
+            Workspace::Overlay { .. } => "overlay",
+            Workspace::Folder { .. } => "folder",
         },
         "hidden": prepared.hidden,
     });
@@ -170,7 +169,9 @@ async fn create(
     let way_out = open_way_out(node, claimed).await.map_err(Refused::Stop)?;
     let spec = SandboxSpec {
         kept: memory.map(Memory::kept).into_iter().collect(),
-        ..spec(node, claimed, prepared, shown(program, way_out.as_ref()))
+        shown: program.map(Program::shown).unwrap_or_default().to_vec(),
+        egress: way_out.as_ref().map(|granted| granted.folder.clone()),
+        ..spec(node, claimed, prepared)
     };
     let sandbox = backend.create(&spec).await.map_err(Refused::Create)?;
     Ok(Made { spec, sandbox, way_out })
@@ -282,13 +283,7 @@ fn checked_fetch(node: &Node, rule: FetchRule) -> Option<CheckedFetch> {
     Some(CheckedFetch { dialer: node.dialer.clone(), check, runtime: tokio::runtime::Handle::current() })
 }
 
-fn shown(program: Option<&Program>, way_out: Option<&Granted>) -> Vec<Shown> {
-    let sockets =
-        way_out.map(|granted| Shown { source: granted.folder.clone(), target: inside::EGRESS.into() });
-    program.map(Program::shown).unwrap_or_default().iter().cloned().chain(sockets).collect()
-}
-
-fn spec(node: &Node, claimed: &Claimed, prepared: &Prepared, shown: Vec<Shown>) -> SandboxSpec {
+fn spec(node: &Node, claimed: &Claimed, prepared: &Prepared) -> SandboxSpec {
     SandboxSpec {
         id: SandboxId::of(&claimed.attempt),
         node: node.id.clone(),
@@ -298,7 +293,8 @@ fn spec(node: &Node, claimed: &Claimed, prepared: &Prepared, shown: Vec<Shown>) 
         kept: Vec::new(),
         companions: prepared.companions.clone(),
         read_only: prepared.read_only.clone(),
-        shown,
+        shown: Vec::new(),
+        egress: None,
         alias: prepared.alias.clone(),
         attachment: node.attachment,
     }

@@ -147,7 +147,7 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
                 let session = ended.session.as_ref().map(|session| (session.id.as_str(), session.resumed));
                 attended.keep_reply(&folder.0, ended.last_words(), session).await
             }
-            None => attended.keep(&*backend).await,
+            None => attended.keep().await,
         }
     };
     // Nothing of it lives any more. How it ended may take the engine a while, and what it left is collected meanwhile.
@@ -162,8 +162,8 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
                 (Some(asked), Some(diff), Outcome::Succeeded) => {
                     attempt.stage(Stage::Publishing);
                     let (node, claimed) = (attempt.node, &attempt.claimed);
-                    let published =
-                        Published { node, claimed, backend: &*backend, handover: &begun.handover };
+                    let (sandbox, handover) = (&*begun.sandbox, &begun.handover);
+                    let published = Published { node, claimed, sandbox, handover };
                     published.publish(&asked, &diff, left).await
                 }
                 (_, _, outcome) => outcome,

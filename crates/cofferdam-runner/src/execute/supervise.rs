@@ -6,7 +6,7 @@ use cofferdam_core::{
     AgentEnd, Breach, EventType, FailureClass, Gateway, InsideSeal, Job, Network, NewEvent, Outcome, Policy,
     Seal, ToWorker, WorkerExited, inside,
 };
-use cofferdam_sandbox::{Backend, Process, Sandbox, Shown};
+use cofferdam_sandbox::{Backend, Process, Sandbox};
 use cofferdam_store::failpoint;
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -20,7 +20,6 @@ use super::mail::Mail;
 use super::way_out::private_folders;
 use super::{Attempt, Stop};
 use crate::attached::{Cancel, Stage};
-use crate::egress::Granted;
 use crate::node::now_ms;
 use crate::redaction;
 use crate::workspace::Handover;
@@ -96,7 +95,8 @@ pub(super) async fn supervise(
 ) -> Result<Ended, Stop> {
     let Process { stdin, stdout } = begun.sandbox.attach().await?;
     redaction::remember(attempt.node, &attempt.claimed)?;
-    let job = job(attempt, backend, begun);
+    let gateway = connect_egress(begun).await?;
+    let job = job(attempt, backend, begun, gateway);
     let mut supervised = Supervised {
         sandbox: &*begun.sandbox,
         handover: &begun.handover,
@@ -115,7 +115,7 @@ pub(super) async fn supervise(
     supervised.send(&ToWorker::Job(Box::new(job))).await;
     failpoint("runner.job_sent");
     supervised.follow(attempt).await?;
-    begun.sandbox.fall_silent().await?;
+    begun.sandbox.wait_for_processes().await?;
     let Supervised { refused, worker, measured, session, heard, .. } = supervised;
     let refused = match worker.as_ref().map(|exited| &exited.end) {
         // What was not measured is not sealed.
@@ -128,7 +128,8 @@ pub(super) async fn supervise(
     Ok(Ended { refused, worker, cancelled, session, heard })
 }
 
-fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
+fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun, gateway: Option<Gateway>) -> Job {
+    let exchange = begun.sandbox.exchange();
     let request = &attempt.claimed.request;
     let mut env = backend.base_env(&request.policy);
     // Values are read now and go to the worker alone: they are in no record of ours.
@@ -137,13 +138,13 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
             env.insert(name.clone(), from_inside(&request.policy, backend, name, value));
         }
     }
-    let working_directory = backend.working_directory(begun.sandbox.layers(), &begun.handover.target.0);
+    let working_directory = exchange.working_directory(&begun.handover.target.0).display().to_string();
     env.insert("PWD".to_owned(), working_directory.clone());
     let program = begun.program.as_ref();
     let mut memory = begun.memory.as_ref();
     if let Some(program) = program {
         let path = env.entry("PATH".to_owned()).or_default();
-        for folder in program.path_entries(backend) {
+        for folder in program.path_entries(exchange) {
             path.push(':');
             path.push_str(&folder);
         }
@@ -162,9 +163,12 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun) -> Job {
         working_directory,
         folder: request.working_dir.clone(),
         env,
-        program: program.map(|program| program.argv(backend)).unwrap_or_default(),
-        gateway: begun.way_out.as_ref().map(|granted| gateway(granted, backend)),
-        session: memory.map(|memory| memory.session(&backend.kept_path(&memory.kept()))),
+        program: program.map(|program| program.argv(exchange)).unwrap_or_default(),
+        gateway,
+        session: memory.map(|memory| {
+            let kept = memory.kept();
+            memory.session(&exchange.path_inside(&kept.source, &kept.target))
+        }),
         walls: backend.wall_plan(&attempt.sandbox_id(), &request.policy, &begun.handover.companions()),
         probe_paths: inside::CLOSED.map(String::from).into(),
         output_bytes: request.policy.limits.output_bytes,
@@ -180,9 +184,11 @@ fn from_inside(policy: &Policy, backend: &dyn Backend, name: &str, value: String
     rewritten.unwrap_or(value)
 }
 
-fn gateway(granted: &Granted, backend: &dyn Backend) -> Gateway {
-    let shown = Shown { source: granted.folder.clone(), target: inside::EGRESS.into() };
-    Gateway { folder: backend.shown_path(&shown).display().to_string(), ..granted.gateway.clone() }
+/// Connects the worker with the broker, if it has a way out.
+async fn connect_egress(begun: &Begun) -> Result<Option<Gateway>, Stop> {
+    let Some(granted) = &begun.way_out else { return Ok(None) };
+    let folder = begun.sandbox.exchange().connect_egress(&granted.folder).await?;
+    Ok(Some(Gateway { folder: folder.display().to_string(), ..granted.gateway.clone() }))
 }
 
 impl Supervised<'_> {

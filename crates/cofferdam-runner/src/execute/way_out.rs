@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_broker::OpenError;
 use cofferdam_core::{AgentSetup, FailureClass, Outcome, RunRequest, SandboxId, inside, with_causes};
-use cofferdam_sandbox::{Backend, Shown};
+use cofferdam_sandbox::{Exchange, Shown};
 use cofferdam_store::Claimed;
 
 use super::Stop;
@@ -50,30 +50,30 @@ impl Program {
     }
 
     /// What is started inside: the program, and its script if it is an interpreter.
-    pub(super) fn argv(&self, backend: &dyn Backend) -> Vec<String> {
+    pub(super) fn argv(&self, exchange: &dyn Exchange) -> Vec<String> {
         match self {
             Self::Installed { installation, .. } => {
                 let parts = [Some(&installation.program), installation.script.as_ref()];
-                parts.into_iter().flatten().map(|path| self.inside(backend, path)).collect()
+                parts.into_iter().flatten().map(|path| self.inside(exchange, path)).collect()
             }
             Self::OfImage(cli) => vec![cli.command().to_owned()],
         }
     }
 
     /// Folders that its CLI expects on PATH.
-    pub(super) fn path_entries(&self, backend: &dyn Backend) -> Vec<String> {
+    pub(super) fn path_entries(&self, exchange: &dyn Exchange) -> Vec<String> {
         match self {
             Self::Installed { installation, .. } => {
-                installation.path_entries.iter().map(|path| self.inside(backend, path)).collect()
+                installation.path_entries.iter().map(|path| self.inside(exchange, path)).collect()
             }
             Self::OfImage(_) => Vec::new(),
         }
     }
 
-    fn inside(&self, backend: &dyn Backend, path: &Path) -> String {
+    fn inside(&self, exchange: &dyn Exchange, path: &Path) -> String {
         let below = |shown: &Shown| -> Option<PathBuf> {
             let rest = path.strip_prefix(&shown.source).ok()?;
-            let target = backend.shown_path(shown);
+            let target = exchange.path_inside(&shown.source, &shown.target);
             Some(if rest.as_os_str().is_empty() { target } else { target.join(rest) })
         };
         let inside = self.shown().iter().find_map(below).unwrap_or_else(|| path.to_owned());

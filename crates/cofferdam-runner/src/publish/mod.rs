@@ -11,7 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use cofferdam_core::{EventType, FailureClass, NewEvent, Outcome, Publish, RepoUrl, Source, with_causes};
-use cofferdam_sandbox::{Backend, CreateError, Tool, ToolAccess, ToolOutput};
+use cofferdam_sandbox::{CreateError, Sandbox, Tool, ToolAccess, ToolOutput};
 use cofferdam_store::{Claimed, Left, failpoint};
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 pub(crate) struct Published<'a> {
     pub(crate) node: &'a Node,
     pub(crate) claimed: &'a Claimed,
-    pub(crate) backend: &'a dyn Backend,
+    pub(crate) sandbox: &'a dyn Sandbox,
     pub(crate) handover: &'a Handover,
 }
 
@@ -168,11 +168,10 @@ impl Published<'_> {
     async fn run_publisher(&self, step: &Step<'_>) -> Result<(ToolOutput, Option<PublishAnswer>), Fault> {
         let Step { publish, url, base, diff, way_out } = *step;
         let Claimed { attempt, request, .. } = self.claimed;
-        let id = cofferdam_core::SandboxId::of(attempt);
-        let scratch =
-            make_scratch(&self.node.home.workspaces().join(id.to_string()).join("publish-scratch"))?;
+        let own = self.node.home.workspaces().join(self.sandbox.id().to_string());
+        let scratch = make_scratch(&own.join("publish-scratch"))?;
         let git = Git::for_tools(&self.node.caller.search(&request.source));
-        let mut shown = Shown { backend: self.backend, folders: Vec::new() };
+        let mut shown = Shown { exchange: self.sandbox.exchange(), folders: Vec::new() };
         let job = PublishJob {
             git: git.as_path().into(),
             base: base.commit.clone(),
@@ -190,7 +189,7 @@ impl Published<'_> {
         policy.limits.memory_bytes = policy.limits.memory_bytes.max(MEMORY);
         let arguments = vec!["publish".to_owned(), job];
         let tool = Tool { arguments, folders: shown.folders, policy, deadline: DEADLINE };
-        let output = self.backend.run_tool(&id, &tool).await?;
+        let output = self.sandbox.exchange().run_tool(&tool).await?;
         let answer = read_answer(&scratch, PublishJob::ANSWER)
             .ok()
             .and_then(|content| serde_json::from_slice(&content).ok())

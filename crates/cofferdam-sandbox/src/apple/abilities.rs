@@ -85,7 +85,7 @@ impl Abilities {
     /// The name by which a container with a network of this runtime reaches the host, if there is one.
     pub(crate) fn host_name(&self) -> Option<&'static str> {
         match self.kind {
-            Kind::Docker | Kind::Nerdctl => Some(crate::docker::HOST_NAME),
+            Kind::Docker | Kind::Nerdctl => Some(crate::container::HOST_NAME),
             // Its own, in every container: not every version takes `host-gateway` for an address.
             Kind::Podman => Some("host.containers.internal"),
             Kind::Apple | Kind::Unknown => None,

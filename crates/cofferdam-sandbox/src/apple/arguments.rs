@@ -80,7 +80,7 @@ fn network(line: &mut Line<'_>, policy: &Policy) {
             }
             match line.abilities.kind {
                 Kind::Docker | Kind::Nerdctl => {
-                    line.may("--add-host", &format!("{}:host-gateway", crate::docker::HOST_NAME));
+                    line.may("--add-host", &format!("{}:host-gateway", crate::container::HOST_NAME));
                 }
                 Kind::Podman | Kind::Apple | Kind::Unknown => {}
             }

@@ -12,12 +12,12 @@ use super::AppleBackend;
 use super::arguments::{Parts, arguments};
 use super::plan::ApplePlan;
 use super::sandbox::AppleSandbox;
-use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
+use crate::backend::{Attachment, CreateError, Sandbox, SandboxSpec, Workspace};
 use crate::container::{Bound, bounds, memories, workspace_bounds, write_users};
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
 use crate::linux::NO_LIMITS;
-use crate::local::{Identity, NoIdentity, give, handed_over};
+use crate::local::{Agent, Identity, Layers, LocalExchange, NoIdentity, give, handed_over};
 use crate::machine_name::machine_name;
 use crate::supervision::{Inner, ShimPlan, ShimSandbox, start_shim};
 
@@ -38,8 +38,9 @@ pub(super) async fn create(backend: &AppleBackend, spec: &SandboxSpec) -> Result
     let folder = Folder::new(&backend.options.sandboxes(Mode::Apple), id);
     // A folder that is there already is another sandbox's, and nothing of it is touched.
     folder.create().map_err(|error| failed(id, "make the sandbox's folder", &error))?;
-    let layers = Layers::Folder { path: path.clone() };
-    let mut sandbox = AppleSandbox { shim: ShimSandbox { folder, layers, _owner: None }, plan: None };
+    let exchange = LocalExchange::unplanned(folder, Agent::Container(None), &backend.options);
+    let exchange = LocalExchange { layers: Layers::Folder { path: path.clone() }, ..exchange };
+    let mut sandbox = AppleSandbox { shim: ShimSandbox { exchange, _owner: None }, plan: None };
     match make(backend, spec, &path, &mut sandbox).await {
         Ok(()) => Ok(sandbox),
         Err(error) => {
@@ -58,7 +59,7 @@ async fn make(
     sandbox: &mut AppleSandbox,
 ) -> Result<(), CreateError> {
     let id = &spec.id;
-    let folder = sandbox.shim.folder.clone();
+    let folder = sandbox.shim.folder().clone();
     let runtime = backend.runtime(&spec.policy)?;
     let abilities = backend.abilities(&runtime).await?;
     let image = backend.image(&runtime, &spec.policy).await?;
@@ -106,7 +107,7 @@ async fn make(
             .chain(spec.kept.iter().map(|kept| &*kept.source))
             .map(Path::to_owned)
             .collect(),
-        layers: sandbox.shim.layers.clone(),
+        layers: sandbox.shim.exchange.layers.clone(),
     };
     let plan = ApplePlan { runtime, container, who: places.who, policy: spec.policy.clone() };
     let io = |step: &'static str| move |error: io::Error| failed(id, step, &error);
@@ -114,6 +115,7 @@ async fn make(
     folder.write(Record::Shim, &shim).map_err(io("write the shim's plan"))?;
     fs::File::create(folder.worker_output()).map_err(io("make the worker's output"))?;
     sandbox.plan = Some(plan);
+    sandbox.shim.exchange.agent = Agent::Container(Some(places.who));
     let binary = backend.options.binary.display().to_string();
     let command = [binary, "shim".to_owned(), folder.path().display().to_string()];
     sandbox.shim._owner = start_shim(&folder, &command, spec.attachment, DEADLINE).await?;

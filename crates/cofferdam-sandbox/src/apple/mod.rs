@@ -26,15 +26,12 @@ use cofferdam_core::{
     ContainerPolicy, ImageReference, Mode, NodeId, Policy, RuntimeCommand, SandboxId, WORKER_PIDS, WallPlan,
 };
 
-use crate::backend::{
-    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Tool, ToolOutput,
-};
+use crate::backend::{Backend, CreateError, Finding, Listed, OpenError, Refusal, Sandbox, SandboxSpec};
 use crate::container;
-use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::local::{Whose, run_tool};
+use crate::local::Agent;
 use crate::options::Options;
-use crate::supervision::{Runtime, ShimPlan, ShimSandbox, list_shim_sandboxes};
+use crate::supervision::{Runtime, list_shim_sandboxes, open_shim_sandbox};
 use crate::walls::worker_walls;
 use abilities::Abilities;
 use image::Image;
@@ -152,29 +149,16 @@ impl Backend for AppleBackend {
         create::create(self, spec).await.map(|sandbox| Box::new(sandbox) as Box<dyn Sandbox>)
     }
 
-    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
-        let folder = Folder::new(&self.options.sandboxes(Mode::Apple), sandbox);
-        let plan: Option<ApplePlan> =
-            folder.read(Record::Container).map_err(|error| failed(sandbox, "read the plan", &error))?;
-        run_tool(&self.options, &folder, tool, Whose::container(plan.map(|plan| plan.who))).await
-    }
-
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
         list_shim_sandboxes(&self.options.sandboxes(Mode::Apple))
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
         let folder = Folder::new(&self.options.sandboxes(Mode::Apple), id);
-        if !folder.exists() {
-            return Err(OpenError::NotFound(id.clone()));
-        }
         let error = |source: io::Error| OpenError::Io { id: id.clone(), action: "read the plan", source };
         let plan: Option<ApplePlan> = folder.read(Record::Container).map_err(error)?;
-        let shim: Option<ShimPlan> = folder.read(Record::Shim).map_err(error)?;
-        // Without a plan it never started: there is nothing but a folder to remove.
-        let layers =
-            shim.map_or_else(|| Layers::Folder { path: folder.path().join("workspace") }, |shim| shim.layers);
-        let sandbox = AppleSandbox { shim: ShimSandbox { folder, layers, _owner: None }, plan };
+        let agent = Agent::Container(plan.as_ref().map(|plan| plan.who));
+        let sandbox = AppleSandbox { shim: open_shim_sandbox(folder, agent, &self.options)?, plan };
         sandbox.end_if_abandoned().await?;
         Ok(Box::new(sandbox))
     }

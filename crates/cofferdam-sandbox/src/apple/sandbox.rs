@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId};
 
 use super::plan::ApplePlan;
-use crate::backend::{Layers, OpenError, Process, Sandbox};
+use crate::backend::{Exchange, OpenError, Process, Sandbox};
 use crate::container;
 use crate::folder::Record;
 use crate::supervision::ShimSandbox;
@@ -20,13 +20,13 @@ pub(crate) struct AppleSandbox {
 
 impl AppleSandbox {
     fn error(&self, action: &'static str) -> impl FnOnce(io::Error) -> OpenError + use<> {
-        let id = self.shim.folder.id().clone();
+        let id = self.shim.folder().id().clone();
         move |source| OpenError::Io { id, action, source }
     }
 
     /// Ends a container whose shim has died without recording an end: nobody reads it or holds its limits any more.
     pub(super) async fn end_if_abandoned(&self) -> Result<(), OpenError> {
-        let folder = &self.shim.folder;
+        let folder = self.shim.folder();
         if self.shim.is_watched()? || folder.has(Record::Exit) || !folder.has(Record::Process) {
             return Ok(());
         }
@@ -52,10 +52,6 @@ impl Sandbox for AppleSandbox {
         Ok(container::outside(inside, &self.plan.as_ref().ok_or_else(missing)?.policy))
     }
 
-    fn is_as_handed_over(&self) -> bool {
-        self.shim.is_as_handed_over()
-    }
-
     async fn attach(&self) -> Result<Process, OpenError> {
         self.shim.attach().await
     }
@@ -71,12 +67,12 @@ impl Sandbox for AppleSandbox {
         self.end_if_abandoned().await
     }
 
-    fn layers(&self) -> &Layers {
-        self.shim.layers()
+    fn exchange(&self) -> &dyn Exchange {
+        self.shim.exchange()
     }
 
     async fn destroy(&self) -> Result<(), OpenError> {
-        if !self.shim.folder.exists() {
+        if !self.shim.folder().exists() {
             return Ok(());
         }
         let folder = self.shim.end().await?;

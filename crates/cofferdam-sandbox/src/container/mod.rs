@@ -28,6 +28,9 @@ use crate::backend::{Cover, Refusal, SandboxSpec, Workspace};
 use crate::folder::Folder;
 use crate::local::Identity;
 
+/// The name by which a container with a network reaches the host, where its engine is given that name.
+pub(crate) const HOST_NAME: &str = "host.docker.internal";
+
 /// Where programs are, if an image does not say.
 const STANDARD_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -57,7 +60,7 @@ pub(crate) struct Memory {
 pub(crate) fn bounds(spec: &SandboxSpec, binary: Option<&Path>, users: &Path, groups: &Path) -> Vec<Bound> {
     let mut bounds = vec![Bound::read_only(users, "/etc/passwd"), Bound::read_only(groups, "/etc/group")];
     bounds.extend(binary.map(|binary| Bound::read_only(binary, inside::BINARY)));
-    bounds.extend(spec.shown.iter().map(|shown| Bound::read_only(&shown.source, &shown.target)));
+    bounds.extend(spec.shown().map(|shown| Bound::read_only(&shown.source, shown.target)));
     bounds.extend(spec.read_only.iter().map(|path| Bound::read_only(path, path)));
     bounds.extend(spec.policy.mounts.iter().map(|mount| Bound {
         source: mount.path.clone(),

@@ -11,11 +11,8 @@ use bollard::models::{
 use cofferdam_core::{Network, Policy, WORKER_PIDS};
 
 use super::image::Image;
-use crate::container::{Bound, Memory};
+use crate::container::{Bound, HOST_NAME, Memory};
 use crate::local::Identity;
-
-/// The name by which a container with a network reaches the host.
-pub(crate) const HOST_NAME: &str = "host.docker.internal";
 
 /// What a container is made of.
 pub(super) struct Parts<'a> {

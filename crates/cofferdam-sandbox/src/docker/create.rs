@@ -16,13 +16,13 @@ use cofferdam_core::Mode;
 use super::body::{Parts, body};
 use super::engine::{is_missing, message_of};
 use super::plan::{ContainerPlan, Started, label, name_of};
-use super::sandbox::{DockerSandbox, attach_stdin};
+use super::sandbox::{DockerSandbox, attach_stdin, exchange};
 use super::{DockerBackend, now_ms, watcher};
-use crate::backend::{Attachment, CreateError, Layers, Sandbox, SandboxSpec, Workspace};
+use crate::backend::{Attachment, CreateError, Sandbox, SandboxSpec, Workspace};
 use crate::container::{Bound, bounds, memories, workspace_bounds, write_users};
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::local::{Identity, give, handed_over};
+use crate::local::{Identity, Layers, give, handed_over};
 use crate::supervision::bytes_in;
 
 /// How long an engine may take to make and start a container. It takes a third of a second; a busy machine takes longer.
@@ -40,12 +40,10 @@ pub(super) async fn create(
     // A folder that is there already is another sandbox's, and nothing of it is touched.
     folder.create().map_err(|error| failed(id, "make the sandbox's folder", &error))?;
     let mut sandbox = DockerSandbox {
-        folder: folder.clone(),
+        exchange: exchange(folder, None, &backend.options),
         plan: None,
-        layers: Layers::Folder { path: folder.path().to_owned() },
         engine,
         state,
-        binary: backend.options.binary.clone(),
         owner: Mutex::default(),
         stdin: Mutex::default(),
     };
@@ -75,7 +73,8 @@ async fn make(
         None => backend.image(docker, &spec.policy).await?,
     };
     let places = {
-        let (folder, spec, state) = (sandbox.folder.clone(), spec.clone(), backend.options.state.clone());
+        let (folder, spec, state) =
+            (sandbox.exchange.folder.clone(), spec.clone(), backend.options.state.clone());
         tokio::task::spawn_blocking(move || Places::make(&folder, &spec, &state))
     };
     let places =
@@ -95,8 +94,8 @@ async fn make(
         policy: spec.policy.clone(),
         layers: places.layers.clone(),
     };
-    sandbox.folder.write(Record::Container, &plan).map_err(io("write the plan"))?;
-    sandbox.layers = places.layers.clone();
+    sandbox.exchange.folder.write(Record::Container, &plan).map_err(io("write the plan"))?;
+    sandbox.exchange = exchange(sandbox.exchange.folder.clone(), Some(&plan), &backend.options);
     sandbox.plan = Some(plan);
     for overlay in &places.overlays {
         let request = VolumeCreateRequest {
@@ -133,7 +132,7 @@ async fn make(
     let made = made.map_err(|error| refused(spec, "make the container", &error))?;
     // Before it starts, so that nothing runs that nobody watches.
     let attached = spec.attachment == Attachment::Attached;
-    let owner = watcher::start(&sandbox.folder, &backend.options.binary, attached);
+    let owner = watcher::start(&sandbox.exchange.folder, &backend.options.binary, attached);
     sandbox.owner = Mutex::new(owner.map_err(io("start the watcher"))?);
     let name = name_of(id);
     // Its stdin is taken meanwhile: then its job is there as soon as it is.
@@ -142,7 +141,7 @@ async fn make(
     match started {
         Ok(()) => {
             let started = Started { container: made.id };
-            sandbox.folder.write(Record::Started, &started).map_err(io("record the start"))
+            sandbox.exchange.folder.write(Record::Started, &started).map_err(io("record the start"))
         }
         // The engine mounts volumes when it starts a container. If it was something else, a copy fails as well.
         Err(error) if !places.overlays.is_empty() => {

@@ -36,24 +36,21 @@ use cofferdam_core::{
 };
 
 use crate::backend::{
-    Backend, CreateError, Finding, Layers, Listed, OpenError, Refusal, RefusalKind, Sandbox, SandboxSpec,
-    Tool, ToolOutput,
+    Backend, CreateError, Finding, Listed, OpenError, Refusal, RefusalKind, Sandbox, SandboxSpec,
 };
 use crate::container;
 pub use crate::container::{try_mount_main, try_socket_main};
-use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::local::{Identity, Whose, run_tool};
+use crate::local::Identity;
 use crate::options::Options;
 use crate::walls::worker_walls;
-pub(crate) use body::HOST_NAME;
 pub use build::{Build, BuildError, BuildProgress, Built, DOCKERFILE, PROXY_VARIABLES, build};
 pub use check::engine_finding;
 use engine::Engine;
 use image::Image;
 pub use layers::Layer;
 use plan::{ContainerPlan, label};
-use sandbox::DockerSandbox;
+use sandbox::{DockerSandbox, exchange};
 pub use watcher::watcher_main;
 
 /// Makes containers.
@@ -193,7 +190,7 @@ impl Backend for DockerBackend {
     }
 
     fn host_name(&self, _policy: &Policy) -> Option<&str> {
-        Some(HOST_NAME)
+        Some(container::HOST_NAME)
     }
 
     fn can_layer(&self, owner: u32) -> bool {
@@ -202,13 +199,6 @@ impl Backend for DockerBackend {
 
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
         create::create(self, spec).await.map(|sandbox| Box::new(sandbox) as Box<dyn Sandbox>)
-    }
-
-    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
-        let folder = Folder::new(&self.options.sandboxes(Mode::Docker), sandbox);
-        let plan: Option<ContainerPlan> =
-            folder.read(Record::Container).map_err(|error| failed(sandbox, "read the plan", &error))?;
-        run_tool(&self.options, &folder, tool, Whose::container(plan.map(|plan| plan.who))).await
     }
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
@@ -245,10 +235,6 @@ impl Backend for DockerBackend {
             folder.create().map_err(error("make the folder"))?;
         }
         let plan: Option<ContainerPlan> = folder.read(Record::Container).map_err(error("read the plan"))?;
-        let layers = plan.as_ref().map_or_else(
-            || Layers::Folder { path: folder.path().join("workspace") },
-            |plan| plan.layers.clone(),
-        );
         let engine = match &plan {
             Some(plan) => {
                 let own = self.engine().ok().filter(|own| own.path() == plan.engine);
@@ -265,8 +251,8 @@ impl Backend for DockerBackend {
                 .map_err(error("watch the container"))?;
         }
         let state = self.state_id().map_err(error("name the state folder"))?;
-        let binary = self.options.binary.clone();
+        let exchange = exchange(folder, plan.as_ref(), &self.options);
         let (owner, stdin) = (Mutex::default(), Mutex::default());
-        Ok(Box::new(DockerSandbox { folder, plan, layers, engine, state, binary, owner, stdin }))
+        Ok(Box::new(DockerSandbox { exchange, plan, engine, state, owner, stdin }))
     }
 }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use cofferdam_core::{NodeId, Policy};
 use serde::{Deserialize, Serialize};
 
-use crate::backend::Layers;
-use crate::local::Identity;
+use crate::local::{Identity, Layers};
 
 /// Everything that outlives the process that made the container.
 #[derive(Debug, Clone, Serialize, Deserialize)]

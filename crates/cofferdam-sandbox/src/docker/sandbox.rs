@@ -19,11 +19,12 @@ use tokio::io::AsyncWrite;
 use super::engine::{Engine, is_done, is_missing, message_of};
 use super::plan::{ContainerPlan, Started, label, name_of};
 use super::{first_process, log, watcher};
-use crate::backend::{Layers, OpenError, Output, Process, Sandbox};
+use crate::backend::{Exchange, OpenError, Output, Process, Sandbox};
 use crate::container;
 use crate::folder::{Folder, Record};
 use crate::linux::{ProcessRecord, ids};
-use crate::local::handed_over;
+use crate::local::{Agent, Layers, LocalExchange};
+use crate::options::Options;
 use crate::remove::remove_tree;
 
 /// How long a watcher has to notice that its container is gone before it is ended itself.
@@ -31,18 +32,26 @@ const WATCHER_DEADLINE: Duration = Duration::from_secs(5);
 
 /// A container of this machine's engine.
 pub(crate) struct DockerSandbox {
-    pub(super) folder: Folder,
+    pub(super) exchange: LocalExchange,
     /// `None` if it never got as far as being planned: then there is nothing but a folder to remove.
     pub(super) plan: Option<ContainerPlan>,
-    pub(super) layers: Layers,
     pub(super) engine: Engine,
     /// The number of the state folder, which everything of ours is labelled with at the engine.
     pub(super) state: String,
-    pub(super) binary: std::path::PathBuf,
     /// Held by an attached sandbox: its watcher ends it when this is closed, however that happens.
     pub(super) owner: Mutex<Option<ChildStdin>>,
     /// Taken when it was started, for who attaches first.
     pub(super) stdin: Mutex<Option<Stdin>>,
+}
+
+/// The exchange with a container, as far as it was planned.
+pub(super) fn exchange(folder: Folder, plan: Option<&ContainerPlan>, options: &Options) -> LocalExchange {
+    let agent = Agent::Container(plan.map(|plan| plan.who));
+    let exchange = LocalExchange::unplanned(folder, agent, options);
+    match plan {
+        Some(plan) => LocalExchange { layers: plan.layers.clone(), ..exchange },
+        None => exchange,
+    }
 }
 
 /// Where lines to a worker are written.
@@ -55,8 +64,12 @@ pub(super) async fn attach_stdin(docker: &Docker, container: &str) -> Result<Std
 }
 
 impl DockerSandbox {
+    fn folder(&self) -> &Folder {
+        &self.exchange.folder
+    }
+
     fn error(&self, action: &'static str) -> impl FnOnce(io::Error) -> OpenError + use<> {
-        let id = self.folder.id().clone();
+        let id = self.folder().id().clone();
         move |source| OpenError::Io { id, action, source }
     }
 
@@ -70,7 +83,7 @@ impl DockerSandbox {
     }
 
     fn container(&self) -> String {
-        name_of(self.folder.id())
+        name_of(self.folder().id())
     }
 
     fn planned(&self) -> Result<&ContainerPlan, OpenError> {
@@ -85,7 +98,7 @@ impl DockerSandbox {
             Err(_) if self.plan.is_none() => return Ok(()),
             Err(error) => return Err(error),
         };
-        if let (Some(plan), Ok(Some(started))) = (&self.plan, self.folder.read(Record::Started)) {
+        if let (Some(plan), Ok(Some(started))) = (&self.plan, self.folder().read(Record::Started)) {
             return self.remove_started(&docker, plan, &started).await;
         }
         let ours =
@@ -137,7 +150,7 @@ impl DockerSandbox {
     /// cannot remove it. Whoever mounts the overlay again empties that folder first, and an engine mounts the volumes of
     /// a container that has ended when it is asked for one of its files.
     async fn empty_work_folders(&self, docker: &Docker) {
-        let is_overlay = matches!(self.layers, Layers::Overlay { .. });
+        let is_overlay = matches!(self.exchange.layers, Layers::Overlay { .. });
         if !is_overlay || rustix::process::geteuid().is_root() {
             return;
         }
@@ -161,7 +174,7 @@ impl DockerSandbox {
     /// The owner of an attached container stays its owner.
     fn ensure_watched(&self) -> io::Result<()> {
         let attached = self.plan.as_ref().is_some_and(|plan| plan.attached);
-        let pipe = watcher::ensure(&self.folder, &self.binary, attached)?;
+        let pipe = watcher::ensure(self.folder(), &self.exchange.options.binary, attached)?;
         let mut owner = self.owner.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if pipe.is_some() && owner.is_some() {
             *owner = pipe;
@@ -203,25 +216,18 @@ pub(super) async fn remove_container(docker: &Docker, name: &str) -> Result<(), 
 #[async_trait]
 impl Sandbox for DockerSandbox {
     fn id(&self) -> &SandboxId {
-        self.folder.id()
+        self.folder().id()
     }
 
     async fn measure(&self, inside: &InsideSeal) -> Result<OutsideSeal, OpenError> {
         Ok(container::outside(inside, &self.planned()?.policy))
     }
 
-    fn is_as_handed_over(&self) -> bool {
-        match self.layers() {
-            Layers::Folder { path } => handed_over::is_as_recorded(&self.folder, path),
-            Layers::Overlay { upper, .. } => handed_over::is_empty(upper),
-        }
-    }
-
     async fn output(&self) -> Result<Output, OpenError> {
         match self.docker().await {
-            Ok(docker) => Ok(log::follow(docker, self.container(), self.folder.clone())),
+            Ok(docker) => Ok(log::follow(docker, self.container(), self.folder().clone())),
             // Its watcher says what became of it; what it printed is lost with the engine.
-            Err(_) if self.folder.has(Record::Exit) => Ok(Box::pin(tokio::io::empty())),
+            Err(_) if self.folder().has(Record::Exit) => Ok(Box::pin(tokio::io::empty())),
             Err(error) => Err(error),
         }
     }
@@ -240,8 +246,8 @@ impl Sandbox for DockerSandbox {
         Ok(Process { stdin, stdout })
     }
 
-    async fn fall_silent(&self) -> Result<(), OpenError> {
-        let first = match self.folder.read(Record::First) {
+    async fn wait_for_processes(&self) -> Result<(), OpenError> {
+        let first = match self.folder().read(Record::First) {
             Ok(Some(first)) => Some(first),
             Ok(None) | Err(_) => self.ask_for_first().await,
         };
@@ -256,25 +262,25 @@ impl Sandbox for DockerSandbox {
 
     async fn wait(&self) -> Result<SandboxExit, OpenError> {
         loop {
-            let exit = self.folder.read(Record::Exit).map_err(self.error("read the end"))?;
+            let exit = self.folder().read(Record::Exit).map_err(self.error("read the end"))?;
             if let Some(exit) = exit {
                 return Ok(exit);
             }
-            if self.plan.is_none() || !self.folder.exists() {
+            if self.plan.is_none() || !self.folder().exists() {
                 return Ok(SandboxExit::unknown());
             }
             // A watcher that died leaves its container running; another takes over.
             self.ensure_watched().map_err(self.error("watch the container"))?;
-            watcher::ended(&self.folder).await.map_err(self.error("wait for the watcher"))?;
+            watcher::ended(self.folder()).await.map_err(self.error("wait for the watcher"))?;
         }
     }
 
     async fn kill(&self) -> Result<(), OpenError> {
-        if self.plan.is_none() || self.folder.has(Record::Exit) {
+        if self.plan.is_none() || self.folder().has(Record::Exit) {
             return Ok(());
         }
         // Said before it is done, so that nobody takes it for a stranger's deed.
-        self.folder.write(Record::Killed, &()).map_err(self.error("record the kill"))?;
+        self.folder().write(Record::Killed, &()).map_err(self.error("record the kill"))?;
         let docker = self.docker().await?;
         match super::kill(&docker, &self.container()).await {
             Err(error) if !is_done(&error) => Err(self.engine_error("kill the container", &error)),
@@ -282,17 +288,17 @@ impl Sandbox for DockerSandbox {
         }
     }
 
-    fn layers(&self) -> &Layers {
-        &self.layers
+    fn exchange(&self) -> &dyn Exchange {
+        &self.exchange
     }
 
     async fn destroy(&self) -> Result<(), OpenError> {
-        if !self.folder.exists() {
+        if !self.folder().exists() {
             return Ok(());
         }
         self.remove_at_engine().await?;
-        watcher::end(&self.folder, WATCHER_DEADLINE).await.map_err(self.error("end the watcher"))?;
-        let folder = self.folder.leave().map_err(self.error("take the folder away"))?;
+        watcher::end(self.folder(), WATCHER_DEADLINE).await.map_err(self.error("end the watcher"))?;
+        let folder = self.folder().leave().map_err(self.error("take the folder away"))?;
         let removed = tokio::task::spawn_blocking(move || {
             ids::release_of(&folder)?;
             remove_tree(folder.path())

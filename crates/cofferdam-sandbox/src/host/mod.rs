@@ -6,19 +6,18 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use cofferdam_core::{DiskLimit, Mode, Network, NodeId, OutsideSeal, Policy, SandboxId, WallPlan};
 
 use crate::backend::{
-    Attachment, Backend, CreateError, Finding, Kept, Layers, Listed, OpenError, Refusal, Sandbox,
-    SandboxSpec, Shown, Tool, ToolFolder, ToolOutput, Workspace,
+    Attachment, Backend, CreateError, Finding, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Workspace,
 };
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
 use crate::linux::NO_LIMITS;
-use crate::local::run_command;
+use crate::local::{Agent, Layers, LocalExchange};
 use crate::options::Options;
 use crate::supervision::{Inner, ShimPlan, discard, list_shim_sandboxes, open_shim_sandbox, start};
 
@@ -80,19 +79,6 @@ impl Backend for HostBackend {
         env
     }
 
-    fn working_directory(&self, layers: &Layers, _target: &Path) -> String {
-        let (Layers::Folder { path } | Layers::Overlay { upper: path, .. }) = layers;
-        path.display().to_string()
-    }
-
-    fn shown_path(&self, shown: &Shown) -> PathBuf {
-        shown.source.clone()
-    }
-
-    fn kept_path(&self, kept: &Kept) -> PathBuf {
-        kept.source.clone()
-    }
-
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
         // What is covered elsewhere is in plain sight here, like everything else.
         let (Workspace::Folder { path } | Workspace::Direct { path, .. }) = &spec.workspace else {
@@ -105,24 +91,15 @@ impl Backend for HostBackend {
         let layers = Layers::Folder { path: path.clone() };
         // A folder that is there already is another sandbox's, and nothing of it is touched.
         folder.create().map_err(|error| failed(&spec.id, "make the sandbox's folder", &error))?;
-        if let Err(error) = prepare(&folder, spec, &layers) {
-            discard(folder).await;
+        let unplanned = LocalExchange::unplanned(folder, Agent::Caller, &self.options);
+        let exchange = LocalExchange { layers, ..unplanned };
+        if let Err(error) = prepare(&exchange, spec) {
+            discard(exchange).await;
             return Err(failed(&spec.id, "write the plan", &error));
         }
         let binary = self.options.binary.display().to_string();
-        let command = [binary, "shim".to_owned(), folder.path().display().to_string()];
-        let sandbox = start(folder, layers, &command, spec.attachment).await?;
-        Ok(Box::new(sandbox))
-    }
-
-    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
-        folder.source.clone()
-    }
-
-    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
-        let mut command = std::process::Command::new(&self.options.binary);
-        command.args(&tool.arguments).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
-        run_command(sandbox, command, tool.deadline).await
+        let command = [binary, "shim".to_owned(), exchange.folder.path().display().to_string()];
+        Ok(Box::new(start(exchange, &command, spec.attachment).await?))
     }
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
@@ -130,11 +107,12 @@ impl Backend for HostBackend {
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
-        open_shim_sandbox(&self.folder(id))
+        Ok(Box::new(open_shim_sandbox(self.folder(id), Agent::Caller, &self.options)?))
     }
 }
 
-fn prepare(folder: &Folder, spec: &SandboxSpec, layers: &Layers) -> io::Result<()> {
+fn prepare(exchange: &LocalExchange, spec: &SandboxSpec) -> io::Result<()> {
+    let LocalExchange { folder, layers, .. } = exchange;
     let outside = OutsideSeal {
         namespaces: BTreeMap::new(),
         host_uid: rustix::process::geteuid().as_raw(),
@@ -143,7 +121,6 @@ fn prepare(folder: &Folder, spec: &SandboxSpec, layers: &Layers) -> io::Result<(
         workspace_bytes: Some(spec.policy.limits.workspace_bytes),
         disk: DiskLimit::Sampled,
     };
-    let Layers::Folder { path } = layers else { return Err(io::ErrorKind::InvalidInput.into()) };
     let shim = ShimPlan {
         node: spec.node.clone(),
         inner: Inner::Host { outside },
@@ -153,7 +130,7 @@ fn prepare(folder: &Folder, spec: &SandboxSpec, layers: &Layers) -> io::Result<(
         cgroup: None,
         limits: NO_LIMITS,
         workspace_bytes: spec.policy.limits.workspace_bytes,
-        watched: vec![path.clone()],
+        watched: vec![layers.written().to_owned()],
         layers: layers.clone(),
     };
     folder.write(Record::Shim, &shim)?;

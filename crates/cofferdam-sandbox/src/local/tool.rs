@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use cofferdam_core::{Network, WallPlan, inside};
 
-use super::identity::{Identity, give};
+use super::identity::give;
 use super::run_command::run_command;
 use crate::backend::{CreateError, Tool, ToolAccess, ToolFolder, ToolOutput};
 use crate::errors::failed;
@@ -19,19 +20,16 @@ use crate::remove::remove_tree;
 
 /// Whose files a tool reads.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Whose {
+pub(super) struct Whose {
     /// The ids that the tool gets, if root starts it.
-    pub(crate) ids: Option<IdRange>,
+    pub(super) ids: Option<IdRange>,
     /// Who owns the agent's files, if that is none of those ids.
-    pub(crate) agent: Option<Owner>,
+    pub(super) agent: Option<Owner>,
 }
 
-impl Whose {
-    /// What the agent of a container left.
-    pub(crate) fn container(who: Option<Identity>) -> Self {
-        let agent = who.map(|who| Owner { uid: who.uid, gid: who.gid });
-        Self { ids: who.and_then(|who| who.ids), agent }
-    }
+/// Where a tool finds one of its folders.
+pub(super) fn path(folder: &ToolFolder) -> PathBuf {
+    Path::new("/tool").join(&folder.name)
 }
 
 /// The walls around a tool.
@@ -40,24 +38,26 @@ fn walls(tool: &Tool) -> WallPlan {
     WallPlan {
         no_new_privileges: true,
         seccomp: true,
-        landlock_writable: Some(written.map(|folder| folder.inside().display().to_string()).collect()),
+        landlock_writable: Some(written.map(|folder| path(folder).display().to_string()).collect()),
         open_files: Some(tool.policy.limits.open_files),
         ..WallPlan::none()
     }
 }
 
-pub(crate) async fn run(
+pub(super) async fn run<'a>(
     options: &Options,
     sandbox: &Folder,
-    tool: &Tool,
+    tool: &'a Tool,
     whose: Whose,
+    source: impl Fn(&'a ToolFolder) -> &'a Path,
 ) -> Result<ToolOutput, CreateError> {
     let id = sandbox.id();
     // The launcher finds everything in a folder that has the sandbox's name.
     let folder = Folder::new(&sandbox.path().join("tools"), id);
     remove_tree(folder.path()).map_err(|error| failed(id, "clear the tool's folder", &error))?;
     folder.create().map_err(|error| failed(id, "make the tool's folder", &error))?;
-    let plan = plan(options, sandbox, tool, whose).map_err(|error| failed(id, "plan the tool", &error))?;
+    let plan =
+        plan(options, sandbox, tool, whose, source).map_err(|error| failed(id, "plan the tool", &error))?;
     if let Some(group) = &plan.cgroup {
         // A process that died while its tool ran has left the group, and it has the sandbox's name.
         cgroup::end(group).map_err(|error| failed(id, "clear the tool's cgroup", &error))?;
@@ -82,7 +82,13 @@ pub(crate) async fn run(
     }
 }
 
-fn plan(options: &Options, sandbox: &Folder, tool: &Tool, whose: Whose) -> io::Result<LaunchPlan> {
+fn plan<'a>(
+    options: &Options,
+    sandbox: &Folder,
+    tool: &'a Tool,
+    whose: Whose,
+    source: impl Fn(&'a ToolFolder) -> &'a Path,
+) -> io::Result<LaunchPlan> {
     let Whose { ids, agent } = whose;
     let limits = limits_of(&tool.policy);
     let cgroup = match holder(&machine_name(&options.state, sandbox.id()), &limits) {
@@ -97,9 +103,9 @@ fn plan(options: &Options, sandbox: &Folder, tool: &Tool, whose: Whose) -> io::R
     entries.push(Entry::bind(&options.binary, inside::BINARY, Access::ReadOnly));
     for folder in &tool.folders {
         if let (ToolAccess::Write | ToolAccess::ReadOwn, Some(ids)) = (folder.access, ids) {
-            give(&folder.source, ids.host(inside::UID))?;
+            give(source(folder), ids.host(inside::UID))?;
         }
-        entries.push(entry(folder, agent)?);
+        entries.push(entry(folder, source(folder), agent)?);
     }
     let mut arguments =
         vec!["enter-walls".to_owned(), serde_json::to_string(&walls(tool))?, inside::BINARY.to_owned()];
@@ -119,8 +125,8 @@ fn plan(options: &Options, sandbox: &Folder, tool: &Tool, whose: Whose) -> io::R
     })
 }
 
-fn entry(folder: &ToolFolder, agent: Option<Owner>) -> io::Result<Entry> {
-    let (source, target) = (folder.source.clone(), folder.inside());
+fn entry(folder: &ToolFolder, source: &Path, agent: Option<Owner>) -> io::Result<Entry> {
+    let (source, target) = (source.to_owned(), path(folder));
     let (access, owner) = match folder.access {
         ToolAccess::ReadCaller => (Access::ReadOnly, Some(Owner::of(&source)?)),
         ToolAccess::ReadAgent => (Access::ReadOnly, agent),

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::{LimitsRule, MountAccess, Policy, Storage, inside};
 
-use crate::backend::{Attachment, Cover, CreateError, Layers, SandboxSpec, Workspace};
+use crate::backend::{Attachment, Cover, CreateError, SandboxSpec, Workspace};
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
 use crate::linux::plan::{Access, CgroupPlan, Entry, IdRange, LaunchPlan, Owner};
 use crate::linux::{Holder, covers, fixed_size, holder, ids, limits_of, refusal, system};
 use crate::local::handed_over;
-use crate::local::{check_owner, give};
+use crate::local::{Agent, Layers, LocalExchange, check_owner, give};
 use crate::machine_name::machine_name;
 use crate::options::Options;
 use crate::supervision::{Inner, ShimPlan, ShimSandbox, discard, start};
@@ -33,10 +33,11 @@ pub(super) async fn create(
     };
     let prepared =
         prepared.await.unwrap_or_else(|panic| Err(failed(&id, "prepare", &io::Error::other(panic))));
+    let exchange = LocalExchange::unplanned(folder, Agent::Namespace, options);
     match prepared {
-        Ok((layers, command)) => start(folder, layers, &command, spec.attachment).await,
+        Ok((layers, command)) => start(LocalExchange { layers, ..exchange }, &command, spec.attachment).await,
         Err(error) => {
-            discard(folder).await;
+            discard(exchange).await;
             Err(error)
         }
     }
@@ -197,10 +198,7 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
     entries.extend(system::kernel_facts());
     entries.extend(system::entries(&options.caller, policy.network));
     entries.push(Entry::bind(&options.binary, inside::BINARY, Access::ReadOnly));
-    for shown in &spec.shown {
-        let (source, target) = (shown.source.clone(), shown.target.clone());
-        entries.push(Entry::Bind { source, target, access: Access::ReadOnly, owner: None });
-    }
+    entries.extend(spec.shown().map(|shown| Entry::bind(&shown.source, shown.target, Access::ReadOnly)));
     entries.push(Entry::Memory { path: inside::CANARY.into(), bytes: 64 << 10 });
     entries.push(Entry::bind(&places.home, inside::HOME, Access::ReadWrite));
     entries.push(Entry::bind(&places.tmp, inside::TMP, Access::ReadWrite));

@@ -9,14 +9,10 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use cofferdam_core::{Mode, NodeId, Policy, SandboxId, Storage, WallPlan};
 
-use crate::backend::{
-    Backend, CreateError, Finding, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Tool, ToolOutput,
-};
-use crate::errors::failed;
-use crate::folder::{Folder, Record};
-use crate::linux::plan::LaunchPlan;
+use crate::backend::{Backend, CreateError, Finding, Listed, OpenError, Refusal, Sandbox, SandboxSpec};
+use crate::folder::Folder;
 use crate::linux::{Holder, holder, ids, limits_of, refusal, system};
-use crate::local::{Whose, run_tool};
+use crate::local::Agent;
 use crate::machine_name::machine_name;
 use crate::options::Options;
 use crate::supervision::{list_shim_sandboxes, open_shim_sandbox};
@@ -99,15 +95,6 @@ impl Backend for NativeBackend {
         Ok(Box::new(made))
     }
 
-    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
-        let folder = self.folder(sandbox);
-        let agent: Option<LaunchPlan> =
-            folder.read(Record::Plan).map_err(|error| failed(sandbox, "read the plan", &error))?;
-        // The agent's files belong to the agent's ids, so the tool has the same.
-        let whose = Whose { ids: agent.and_then(|plan| plan.ids), agent: None };
-        run_tool(&self.options, &folder, tool, whose).await
-    }
-
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
         let listed = list_shim_sandboxes(&self.options.sandboxes(Mode::Native))?;
         // Marks of sandboxes that died before they had a folder, or whose removal was cut short.
@@ -117,6 +104,6 @@ impl Backend for NativeBackend {
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
-        open_shim_sandbox(&self.folder(id))
+        Ok(Box::new(open_shim_sandbox(self.folder(id), Agent::Namespace, &self.options)?))
     }
 }

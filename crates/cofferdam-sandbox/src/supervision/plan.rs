@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use cofferdam_core::{NodeId, OutsideSeal};
 use serde::{Deserialize, Serialize};
 
-use crate::backend::Layers;
 use crate::linux::plan::{CgroupLimits, CgroupPlan};
+use crate::local::Layers;
 
 /// What the shim starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

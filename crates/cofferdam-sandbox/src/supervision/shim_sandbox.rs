@@ -12,10 +12,11 @@ use tokio::net::UnixStream;
 use super::plan::ShimPlan;
 use super::shim::{INPUT_SOCKET, KILL_SOCKET};
 use super::tail;
-use crate::backend::{Layers, Listed, OpenError, Process, Sandbox};
+use crate::backend::{Exchange, Listed, OpenError, Process, Sandbox};
 use crate::folder::{Folder, Record};
 use crate::linux::{HeldProcess, ProcessRecord, cgroup, fixed_size, ids, watch_descriptor};
-use crate::local::handed_over;
+use crate::local::{Agent, LocalExchange};
+use crate::options::Options;
 use crate::remove::remove_tree;
 use crate::socket;
 
@@ -23,20 +24,23 @@ use crate::socket;
 const KILL_DEADLINE: Duration = Duration::from_secs(10);
 
 pub(crate) struct ShimSandbox {
-    pub(crate) folder: Folder,
-    pub(crate) layers: Layers,
+    pub(crate) exchange: LocalExchange,
     /// Held by an attached sandbox: the shim ends it when this is closed, however that happens.
     pub(crate) _owner: Option<std::process::ChildStdin>,
 }
 
 impl ShimSandbox {
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.exchange.folder
+    }
+
     fn error(&self, action: &'static str) -> impl FnOnce(io::Error) -> OpenError + use<> {
-        let id = self.folder.id().clone();
+        let id = self.folder().id().clone();
         move |source| OpenError::Io { id, action, source }
     }
 
     fn shim(&self) -> Result<Option<ProcessRecord>, OpenError> {
-        let record = self.folder.read(Record::Process).map_err(self.error("read the shim's record"))?;
+        let record = self.folder().read(Record::Process).map_err(self.error("read the shim's record"))?;
         Ok(record.filter(|record: &ProcessRecord| record.is_alive()))
     }
 
@@ -48,9 +52,10 @@ impl ShimSandbox {
     /// Kills what lives, and takes the folder out of the way, so that nothing can start any more.
     pub(crate) async fn end(&self) -> Result<Folder, OpenError> {
         self.kill().await?;
-        let folder = self.folder.leave().map_err(self.error("take the folder away"))?;
+        let folder = self.folder().leave().map_err(self.error("take the folder away"))?;
         // A shim that was just starting has recorded itself in time to be seen here, or will not start.
-        let late = Self { folder: folder.clone(), layers: self.layers.clone(), _owner: None };
+        let exchange = LocalExchange { folder: folder.clone(), ..self.exchange.clone() };
+        let late = Self { exchange, _owner: None };
         late.kill_shim().await?;
         Ok(folder)
     }
@@ -97,25 +102,18 @@ impl ShimSandbox {
 #[async_trait]
 impl Sandbox for ShimSandbox {
     fn id(&self) -> &SandboxId {
-        self.folder.id()
+        self.folder().id()
     }
 
     async fn measure(&self, _inside: &InsideSeal) -> Result<OutsideSeal, OpenError> {
         let missing = || self.error("find the measured seal")(io::ErrorKind::NotFound.into());
-        let read = self.folder.read(Record::Outside).map_err(self.error("read the measured seal"))?;
+        let read = self.folder().read(Record::Outside).map_err(self.error("read the measured seal"))?;
         read.ok_or_else(missing)
-    }
-
-    fn is_as_handed_over(&self) -> bool {
-        match self.layers() {
-            Layers::Folder { path } => handed_over::is_as_recorded(&self.folder, path),
-            Layers::Overlay { upper, .. } => handed_over::is_empty(upper),
-        }
     }
 
     async fn attach(&self) -> Result<Process, OpenError> {
         let stdin: std::pin::Pin<Box<dyn tokio::io::AsyncWrite + Send>> =
-            match socket::connect(self.folder.path(), INPUT_SOCKET) {
+            match socket::connect(self.folder().path(), INPUT_SOCKET) {
                 Ok(stream) => {
                     stream.set_nonblocking(true).map_err(self.error("reach the worker"))?;
                     Box::pin(UnixStream::from_std(stream).map_err(self.error("reach the worker"))?)
@@ -125,13 +123,13 @@ impl Sandbox for ShimSandbox {
             };
         let ended = self.held_shim()?.map(OwnedFd::from);
         let stdout =
-            tail::follow(&self.folder.worker_output(), ended).map_err(self.error("read the output"))?;
+            tail::follow(&self.folder().worker_output(), ended).map_err(self.error("read the output"))?;
         Ok(Process { stdin, stdout })
     }
 
     async fn wait(&self) -> Result<SandboxExit, OpenError> {
         self.shim_ended().await?;
-        let exit = self.folder.read(Record::Exit).map_err(self.error("read the end"))?;
+        let exit = self.folder().read(Record::Exit).map_err(self.error("read the end"))?;
         // A shim that died says nothing, and took the sandbox with it.
         Ok(exit.unwrap_or_else(SandboxExit::unknown))
     }
@@ -141,7 +139,7 @@ impl Sandbox for ShimSandbox {
             return Ok(());
         }
         // A shim that does not listen yet has nothing inside that could end well.
-        let Ok(_asked) = socket::connect(self.folder.path(), KILL_SOCKET) else {
+        let Ok(_asked) = socket::connect(self.folder().path(), KILL_SOCKET) else {
             return self.kill_shim().await;
         };
         if tokio::time::timeout(KILL_DEADLINE, self.shim_ended()).await.is_ok() {
@@ -150,12 +148,12 @@ impl Sandbox for ShimSandbox {
         self.kill_shim().await
     }
 
-    fn layers(&self) -> &Layers {
-        &self.layers
+    fn exchange(&self) -> &dyn Exchange {
+        &self.exchange
     }
 
     async fn destroy(&self) -> Result<(), OpenError> {
-        if !self.folder.exists() {
+        if !self.folder().exists() {
             return Ok(());
         }
         let folder = self.end().await?;
@@ -177,15 +175,22 @@ pub(crate) fn list_shim_sandboxes(parent: &Path) -> Result<Vec<Listed>, OpenErro
 }
 
 /// Opens a sandbox by its folder.
-pub(crate) fn open_shim_sandbox(folder: &Folder) -> Result<Box<dyn Sandbox>, OpenError> {
+pub(crate) fn open_shim_sandbox(
+    folder: Folder,
+    agent: Agent,
+    options: &Options,
+) -> Result<ShimSandbox, OpenError> {
     let id = folder.id().clone();
     if !folder.exists() {
         return Err(OpenError::NotFound(id));
     }
     let plan: Option<ShimPlan> =
         folder.read(Record::Shim).map_err(|source| OpenError::Io { id, action: "read the plan", source })?;
-    // Without a plan it never started: there is nothing but a folder to remove.
-    let layers =
-        plan.map_or_else(|| Layers::Folder { path: folder.path().join("workspace") }, |plan| plan.layers);
-    Ok(Box::new(ShimSandbox { folder: folder.clone(), layers, _owner: None }))
+    let exchange = LocalExchange::unplanned(folder, agent, options);
+    // Without a plan it never started.
+    let exchange = match plan {
+        Some(plan) => LocalExchange { layers: plan.layers, ..exchange },
+        None => exchange,
+    };
+    Ok(ShimSandbox { exchange, _owner: None })
 }

@@ -6,35 +6,34 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 
 use super::shim_sandbox::ShimSandbox;
-use crate::backend::{Attachment, CreateError, Layers, Sandbox};
+use crate::backend::{Attachment, CreateError, Sandbox};
 use crate::errors::failed;
 use crate::folder::Folder;
 use crate::linux::launcher::LaunchStatus;
 use crate::linux::refusal::explain;
+use crate::local::LocalExchange;
 
 /// How long a sandbox of ours may take to come up. It takes milliseconds; a machine under load takes longer.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Starts the shim of a sandbox whose folder is ready, and waits until the worker runs.
 pub(crate) async fn start(
-    folder: Folder,
-    layers: Layers,
+    exchange: LocalExchange,
     command: &[String],
     attachment: Attachment,
 ) -> Result<ShimSandbox, CreateError> {
-    match start_shim(&folder, command, attachment, DEADLINE).await {
-        Ok(owner) => Ok(ShimSandbox { folder, layers, _owner: owner }),
+    match start_shim(&exchange.folder, command, attachment, DEADLINE).await {
+        Ok(owner) => Ok(ShimSandbox { exchange, _owner: owner }),
         Err(error) => {
-            discard(folder).await;
+            discard(exchange).await;
             Err(error)
         }
     }
 }
 
 /// Nothing of a sandbox that did not come up stays behind.
-pub(crate) async fn discard(folder: Folder) {
-    let layers = Layers::Folder { path: folder.path().to_owned() };
-    let sandbox = ShimSandbox { folder, layers, _owner: None };
+pub(crate) async fn discard(exchange: LocalExchange) {
+    let sandbox = ShimSandbox { exchange, _owner: None };
     if let Err(error) = sandbox.destroy().await {
         tracing::warn!(sandbox.id = %sandbox.id(), %error, "a sandbox that did not start could not be removed");
     }

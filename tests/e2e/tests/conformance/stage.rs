@@ -200,6 +200,7 @@ impl Stage {
             companions: Vec::new(),
             read_only: Vec::new(),
             shown: Vec::new(),
+            egress: None,
             alias: None,
             attachment,
             node: node_id(1),
@@ -229,10 +230,11 @@ impl Stage {
         policy: &Policy,
         script: &str,
     ) {
+        let working_directory = sandbox.exchange().working_directory(Path::new(inside::WORKSPACE));
         let job = Job {
             attempt: self.attempt.clone(),
             agent: AgentSetup::Command { argv: vec!["/bin/sh".into(), "-c".into(), script.into()] },
-            working_directory: self.backend.working_directory(sandbox.layers(), Path::new(inside::WORKSPACE)),
+            working_directory: working_directory.display().to_string(),
             folder: None,
             env: self.backend.base_env(policy),
             program: Vec::new(),

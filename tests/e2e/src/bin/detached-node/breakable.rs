@@ -1,15 +1,12 @@
 //! A real backend that can be broken from outside.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use cofferdam_core::{Mode, NodeId, Policy, SandboxId, WallPlan};
-use cofferdam_sandbox::{
-    Backend, CreateError, Finding, Kept, Layers, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Shown,
-    Tool, ToolFolder, ToolOutput,
-};
+use cofferdam_sandbox::{Backend, CreateError, Finding, Listed, OpenError, Refusal, Sandbox, SandboxSpec};
 
 /// Makes no sandbox as long as a file is there.
 pub(crate) struct Breakable {
@@ -47,18 +44,6 @@ impl Backend for Breakable {
         self.backend.can_layer(owner)
     }
 
-    fn working_directory(&self, layers: &Layers, target: &Path) -> String {
-        self.backend.working_directory(layers, target)
-    }
-
-    fn kept_path(&self, kept: &Kept) -> PathBuf {
-        self.backend.kept_path(kept)
-    }
-
-    fn shown_path(&self, shown: &Shown) -> PathBuf {
-        self.backend.shown_path(shown)
-    }
-
     async fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn Sandbox>, CreateError> {
         match self.broken_while.exists() {
             true => {
@@ -66,14 +51,6 @@ impl Backend for Breakable {
             }
             false => self.backend.create(spec).await,
         }
-    }
-
-    fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
-        self.backend.tool_path(folder)
-    }
-
-    async fn run_tool(&self, sandbox: &SandboxId, tool: &Tool) -> Result<ToolOutput, CreateError> {
-        self.backend.run_tool(sandbox, tool).await
     }
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
