@@ -1,6 +1,6 @@
 //! Names that lead to this machine by an address that looks like anybody's.
 
-use crate::support::own_network::{in_own_network, ip};
+use crate::support::own_network::{in_own_network, ip, until_routed};
 use crate::support::servers::Web;
 use crate::support::{Fixture, rules};
 use cofferdam_core::EventType;
@@ -31,6 +31,7 @@ async fn a_name_at_a_public_address_of_this_machine_is_refused_unless_the_addres
             continue;
         }
         ip(change);
+        until_routed(address).await;
         let web = Web::start_at(address, OK).await;
         let port = web.address.port();
         let name = format!("n{number}.mine.example");

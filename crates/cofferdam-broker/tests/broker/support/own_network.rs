@@ -35,3 +35,17 @@ pub(crate) fn ip(arguments: &[&str]) {
     let output = Command::new("ip").args(arguments).output().expect("ip is installed");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// Waits until the kernel knows a way to an address: that of a new address of version 6 is made a moment after it was added.
+pub(crate) async fn until_routed(address: &str) {
+    let is_routed = || {
+        Command::new("ip").args(["route", "get", address]).output().is_ok_and(|told| told.status.success())
+    };
+    let routed = async {
+        while !is_routed() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(10), routed).await;
+    waited.unwrap_or_else(|_| panic!("there is no way to {address}"));
+}
