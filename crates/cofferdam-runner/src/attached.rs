@@ -3,58 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cofferdam_core::{Actor, ErrorClass, Event, Mode, Outcome, RunId, RunState, Seal};
+use cofferdam_core::{Actor, ErrorClass, Mode, Outcome, RunId, RunState, Seal};
 use cofferdam_operations::Judged;
 use tokio::sync::watch;
 
 use crate::artifacts::KeptReply;
 use crate::execute::{Attempt, Entry, ExecuteError, Retries, execute};
 use crate::node::{Node, now_ms};
-use crate::{redaction, slot};
-
-/// How far an attempt is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stage {
-    /// Other attempts take all the slots, or older runs wait for the next one.
-    Waiting {
-        /// How many are taken.
-        in_use: u32,
-        /// How many there are.
-        slots: u32,
-    },
-    /// Earlier messages to the same agent come first, or somebody works in its folder.
-    InLine,
-    /// The workspace is made; the text says what is going on (such as a fetch's progress).
-    Preparing(String),
-    /// The sandbox is made and its seal measured.
-    Sealing,
-    /// The agent works.
-    Running,
-    /// What it left is collected.
-    Collecting,
-    /// The changes are committed and pushed.
-    Publishing,
-}
-
-/// What a watcher is told. An event is told only after it has been stored for good.
-#[derive(Debug, Clone)]
-pub enum Progress {
-    /// The attempt is this far.
-    Stage(Stage),
-    /// A new event.
-    Event(Event),
-}
-
-/// What the person at the terminal has asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cancel {
-    /// Nothing.
-    No,
-    /// End the agent, with its grace.
-    Gracefully,
-    /// End it now.
-    Now,
-}
+use crate::progress::{Cancel, Progress};
+use crate::run_error::RunError;
+use crate::{attempt_secrets, slot};
 
 /// A run that has its final state, with the evidence.
 #[derive(Debug, Clone)]
@@ -90,26 +48,6 @@ pub struct RunReport {
     pub duration_ms: u64,
 }
 
-/// Why there is no report. The run's own failures are outcomes and not errors.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The store refused or failed.
-    #[error("the run's record could not be kept")]
-    Store(#[from] cofferdam_store::Error),
-    /// The run was not accepted, or could not be cancelled.
-    #[error(transparent)]
-    Operation(#[from] cofferdam_operations::Error),
-    /// The attempt was given up.
-    #[error("the run was given up")]
-    Execute(#[from] ExecuteError),
-    /// A file that the run left could not be fetched.
-    #[error("what the run left could not be fetched")]
-    Artifact(#[from] cofferdam_store::ArtifactError),
-    /// Only this process may claim the run, and it found nothing to claim.
-    #[error("run {0} cannot be claimed by the process that made it")]
-    NotClaimable(RunId),
-}
-
 /// Accepts a run, executes it in this process and returns its final state.
 ///
 /// # Errors
@@ -130,7 +68,7 @@ pub async fn run_attached(
         };
         let attempt = Attempt {
             node,
-            redactor: redaction::redactor_of(node, &claimed),
+            redactor: attempt_secrets::redactor_of(node, &claimed),
             claimed,
             entry: Entry::Claimed,
             retries: Retries::AsAsked,

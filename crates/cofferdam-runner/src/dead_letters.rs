@@ -14,9 +14,10 @@ use cofferdam_core::{
 use cofferdam_store::{Claimed, failpoint};
 use serde_json::{Value, json};
 
+use crate::attempt_secrets::AllowedValues;
 use crate::home::Home;
-use crate::node::{Node, is_alive};
-use crate::redaction::AllowedValues;
+use crate::node::Node;
+use crate::node_lock::is_alive;
 
 /// What a file is called until it is whole: `.RUN.NODE.partial`.
 const PARTIAL: &str = "partial";

@@ -6,6 +6,7 @@
 pub mod artifacts;
 mod attached;
 pub mod attachments;
+mod attempt_secrets;
 pub mod auth;
 mod confined;
 mod conversation;
@@ -18,20 +19,26 @@ mod failpoints;
 pub mod fuzzing;
 mod home;
 pub mod installation;
+mod lease_times;
 pub mod logins;
+mod model_choice;
 mod node;
+mod node_lock;
 mod ownership;
 mod pristine_git;
 mod programs;
+mod progress;
 pub mod publish;
 pub mod raw_path;
 pub mod recovery;
 mod redaction;
 pub mod retention;
+mod run_error;
 mod slot;
+mod work_tree;
 pub mod workspace;
 
-pub use attached::{Cancel, Progress, RunError, RunReport, Stage, report, run_attached};
+pub use attached::{RunReport, report, run_attached};
 pub use dispatcher::{Dispatcher, DispatcherOptions, ModesRule, Stop};
 pub use egress::{
     BrokerAccess, BrokerProcess, BrokerService, Keeper as BrokerKeeper, Retired as RetiredBroker,
@@ -40,7 +47,9 @@ pub use egress::{
 pub use execute::ExecuteError;
 pub use failpoints::FAILPOINTS;
 pub use home::{Home, HomeError};
-pub use node::{
-    CallerPaths, EnvLookup, GitLookup, ModelChoice, ModelLookup, NoModel, Node, NodeOptions, is_alive, now_ms,
-};
+pub use model_choice::{ModelChoice, ModelLookup, NoModel};
+pub use node::{CallerPaths, EnvLookup, GitLookup, Node, NodeOptions, now_ms};
+pub use node_lock::is_alive;
 pub use programs::{Git, ProgramError, find_program};
+pub use progress::{Cancel, Progress, Stage};
+pub use run_error::RunError;

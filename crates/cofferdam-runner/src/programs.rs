@@ -12,7 +12,7 @@ use std::process::Command;
 
 use crate::installation::{Search, first_on_path, is_in_repository};
 use crate::ownership::{self, Doubt};
-use crate::workspace::find_repository;
+use crate::work_tree::work_tree_around;
 
 /// Why a program cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -156,7 +156,7 @@ impl Git {
 }
 
 fn on_own_path<T>(repository: Option<&Path>, find: impl FnOnce(&Search<'_>) -> T) -> T {
-    let around = std::env::current_dir().ok().and_then(|folder| find_repository(&folder).ok());
+    let around = std::env::current_dir().ok().and_then(|folder| work_tree_around(&folder));
     find(&Search { path: &own_path(), home: None, exclude: repository.or(around.as_deref()) })
 }
 

@@ -7,11 +7,12 @@ use cofferdam_core::{ErrorClass, FailureClass, NodeId, Outcome, PlaceId, RunId, 
 use cofferdam_store::{Claimed, Left, LiveRun, Store};
 use tokio::sync::watch;
 
-use crate::attached::{Cancel, Progress};
-use crate::dispatcher::GRACE_MS;
-use crate::execute::{Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute, has_created};
-use crate::node::{Node, forget_dead, is_alive, now_ms};
-use crate::{dead_letters, redaction, workspace};
+use crate::execute::{Attempt, Entry, ExecuteError, Retries, execute, has_created};
+use crate::lease_times::{GRACE_MS, LEASE_MS};
+use crate::node::{Node, now_ms};
+use crate::node_lock::{forget_dead, is_alive};
+use crate::progress::{Cancel, Progress};
+use crate::{attempt_secrets, dead_letters, workspace};
 
 /// What a sweep found and did.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -90,8 +91,8 @@ async fn end_attached(node: &Node, live: &LiveRun) -> Result<Option<RunId>, Exec
 /// Records the end of an attempt that never came to a sandbox, and of its run.
 async fn lose(node: &Node, claimed: &Claimed, message: &str) -> Result<(), ExecuteError> {
     let outcome = Outcome::failed(FailureClass::Lost, message);
-    let redactor = redaction::redactor_of(node, claimed);
-    let values = redaction::values_left(node, claimed);
+    let redactor = attempt_secrets::redactor_of(node, claimed);
+    let values = attempt_secrets::values_left(node, claimed);
     let (class, now) = (ErrorClass::from(FailureClass::Lost), now_ms());
     let letter = dead_letters::letter_of(claimed, &outcome, class, &redactor, values, now);
     let left = Left { letter: Some(letter.clone()), ..Left::default() };
@@ -115,7 +116,7 @@ async fn resume_as(
     let mut nobody = |_: Progress| {};
     execute(Attempt {
         node,
-        redactor: redaction::redactor_of(node, &claimed),
+        redactor: attempt_secrets::redactor_of(node, &claimed),
         claimed,
         entry,
         retries,

@@ -14,7 +14,8 @@ use cofferdam_store::{ClaimRules, Owner, Store};
 use super::*;
 use crate::egress::BrokerAccess;
 use crate::home::Home;
-use crate::node::{CallerPaths, NoModel, NodeOptions};
+use crate::model_choice::NoModel;
+use crate::node::{CallerPaths, NodeOptions};
 
 /// Long enough ago that a lease of then has run out, and the grace as well.
 const LONG_AGO_MS: u64 = LEASE_MS + GRACE_MS + 1_000;

@@ -8,10 +8,11 @@ use cofferdam_store::{Claimed, Slots};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::attached::{Cancel, Progress, RunError, Stage};
-use crate::execute::LEASE_MS;
+use crate::lease_times::LEASE_MS;
 use crate::node::{Node, now_ms};
+use crate::progress::{Cancel, Progress, Stage};
 use crate::recovery;
+use crate::run_error::RunError;
 
 /// How often somebody who waits looks whether a slot is free, and whether the run was cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -10,9 +10,10 @@ use cofferdam_core::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::attached::{Cancel, run_attached};
+use crate::attached::run_attached;
 use crate::dead_letters;
 use crate::node::{Node, now_ms};
+use crate::progress::Cancel;
 
 /// How long a run that was told to end may take to do so. An engine that hangs is not waited for any longer: what it
 /// leaves dies with this process, and is removed by the next sweep.

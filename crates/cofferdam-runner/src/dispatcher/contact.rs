@@ -1,8 +1,7 @@
 //! Whether the record can be reached, as far as a node knows. This file never reads the clock.
 
-/// How long a node waits beyond a lease's end before it takes the run of a node that it cannot see. After an outage of the
-/// database everybody else deserves the chance to renew first, so that the node itself has had contact for as long.
-pub(crate) const GRACE_MS: u64 = 30_000;
+use crate::lease_times::GRACE_MS;
+
 /// The pause after a first failure, which doubles.
 const FIRST_PAUSE_MS: u64 = 200;
 const LONGEST_PAUSE_MS: u64 = 5_000;

@@ -17,15 +17,15 @@ use tokio::time::{Instant, Interval, interval, interval_at, sleep_until, timeout
 
 use self::breaker::{Breaker, Verdict};
 use self::contact::Contact;
-pub(crate) use self::contact::GRACE_MS;
 pub use self::modes::ModesRule;
 use self::modes::{Modes, casts_doubt};
 use self::report::Now;
-use crate::attached::{Cancel, Progress};
-use crate::execute::{After, Attempt, Entry, ExecuteError, LEASE_MS, Retries, execute};
+use crate::attempt_secrets;
+use crate::execute::{After, Attempt, Entry, ExecuteError, Retries, execute};
+use crate::lease_times::LEASE_MS;
 use crate::node::{Node, now_ms};
+use crate::progress::{Cancel, Progress};
 use crate::recovery::{self, Orphan};
-use crate::redaction;
 
 /// How often the queue is looked at, should a wake be lost.
 const POLL_EVERY: Duration = Duration::from_millis(500);
@@ -372,7 +372,7 @@ impl Dispatcher {
             let mut nobody = |_: Progress| {};
             let attempt = Attempt {
                 node: &node,
-                redactor: redaction::redactor_of(&node, &claimed),
+                redactor: attempt_secrets::redactor_of(&node, &claimed),
                 claimed,
                 entry,
                 retries,

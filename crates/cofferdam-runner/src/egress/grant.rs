@@ -11,7 +11,7 @@ use cofferdam_core::{
 };
 
 use crate::home::Home;
-use crate::node::ModelChoice;
+use crate::model_choice::ModelChoice;
 use crate::workspace;
 
 /// An attempt's way out, as both sides of it need to know it.

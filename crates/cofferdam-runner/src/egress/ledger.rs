@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use cofferdam_broker::{CallBegun, CallEnded, CallId, Ledger, LedgerError};
 use cofferdam_core::{AttemptRef, Event, NewEvent, Redactor, RunId, Spent, with_causes};
+use cofferdam_operations::now_ms;
 use cofferdam_store::Store;
 use tokio::sync::broadcast;
 
 use crate::home::Home;
-use crate::node::now_ms;
 use crate::redaction;
 
 /// Events that may wait for whoever watches at a terminal. One who is slower misses some there; none is missing

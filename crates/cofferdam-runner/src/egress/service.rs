@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use cofferdam_broker::{Broker, OpenError};
 use cofferdam_core::{AllowRule, AttemptRef, EventType, NewEvent, NodeId, SandboxId, gateway, with_causes};
+use cofferdam_operations::now_ms;
 use cofferdam_store::{Listens, Store};
 use serde_json::json;
 use tokio::sync::watch;
@@ -18,7 +19,7 @@ use super::access::listed;
 use super::grant::{Publishing, folder, granted, publishing, publishing_folder};
 use super::hand_over::Mark;
 use crate::home::Home;
-use crate::node::{is_alive, now_ms};
+use crate::node_lock::is_alive;
 
 /// How often the store is looked at, should a wake be lost.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

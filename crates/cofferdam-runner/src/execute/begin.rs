@@ -15,10 +15,10 @@ use tokio::sync::mpsc;
 
 use super::way_out::{Program, find_program, find_way_out, open_way_out};
 use super::{Attempt, Entry, Stop};
-use crate::attached::{Cancel, Stage};
 use crate::conversation::Memory;
 use crate::egress::Granted;
 use crate::node::{Node, now_ms};
+use crate::progress::{Cancel, Stage};
 use crate::workspace::{self, CheckedFetch, Handover, Layering, Prepared};
 
 /// A sandbox whose worker runs, or has run.

@@ -1,7 +1,6 @@
 //! Whether an attempt is still this node's. This file never reads the clock.
 
-use super::keeper::LEASE_MS;
-use crate::dispatcher::GRACE_MS;
+use crate::lease_times::{GRACE_MS, LEASE_MS};
 
 /// How long before anybody else may take the run its sandbox is ended: ending takes a moment, and clocks differ.
 const MARGIN_MS: u64 = 5_000;

@@ -8,11 +8,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::hold::{Hold, LeaseClock};
-use crate::attached::Cancel;
+use crate::lease_times::LEASE_MS;
 use crate::node::{Node, now_ms};
+use crate::progress::Cancel;
 
-/// How long a lease is valid.
-pub(crate) const LEASE_MS: u64 = 30_000;
 /// How often it is renewed: a few renewals may be late before it expires.
 const RENEW_EVERY: Duration = Duration::from_secs(5);
 /// How soon it is tried again when that did not work.

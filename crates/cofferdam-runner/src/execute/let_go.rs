@@ -9,7 +9,8 @@ use cofferdam_store::{Claimed, Error};
 
 use super::hold::Hold;
 use super::{After, Attempt, ExecuteError, destroy};
-use crate::node::{Node, is_alive};
+use crate::node::Node;
+use crate::node_lock::is_alive;
 
 /// Who has the attempt now.
 enum Holder {

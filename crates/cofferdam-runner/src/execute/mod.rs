@@ -22,16 +22,15 @@ use cofferdam_store::{Claimed, Left, failpoint};
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::attached::{Cancel, Progress, Stage};
+use crate::attempt_secrets::AllowedValues;
 use crate::node::{Node, now_ms};
+use crate::progress::{Cancel, Progress, Stage};
 use crate::publish::Published;
-use crate::redaction::AllowedValues;
-use crate::{artifacts, dead_letters, redaction, workspace};
+use crate::{artifacts, attempt_secrets, dead_letters, redaction, workspace};
 use begin::begin;
 pub(crate) use begin::has_created;
 use hold::Hold;
 use keeper::Keeper;
-pub(crate) use keeper::LEASE_MS;
 pub use stop::ExecuteError;
 use stop::Stop;
 use supervise::Ended;
@@ -315,7 +314,7 @@ impl Attempt<'_> {
     fn letter(&self, outcome: &Outcome, class: ErrorClass, now_ms: u64) -> DeadLetter {
         let values = match self.entry {
             Entry::Claimed => AllowedValues::Known,
-            Entry::Adopted | Entry::Lost => redaction::values_left(self.node, &self.claimed),
+            Entry::Adopted | Entry::Lost => attempt_secrets::values_left(self.node, &self.claimed),
         };
         dead_letters::letter_of(&self.claimed, outcome, class, &self.redactor, values, now_ms)
     }

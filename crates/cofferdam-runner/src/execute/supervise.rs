@@ -19,10 +19,10 @@ use super::lines::{Line, read};
 use super::mail::Mail;
 use super::way_out::private_folders;
 use super::{Attempt, Stop};
-use crate::attached::{Cancel, Stage};
 use crate::node::now_ms;
-use crate::redaction;
+use crate::progress::{Cancel, Stage};
 use crate::workspace::Handover;
+use crate::{attempt_secrets, redaction};
 
 /// How long a worker has, beyond the agent's grace, before the sandbox is killed.
 const LAST_WORDS: Duration = Duration::from_millis(700);
@@ -94,7 +94,7 @@ pub(super) async fn supervise(
     begun: &Begun,
 ) -> Result<Ended, Stop> {
     let Process { stdin, stdout } = begun.sandbox.attach().await?;
-    redaction::remember(attempt.node, &attempt.claimed)?;
+    attempt_secrets::remember(attempt.node, &attempt.claimed)?;
     let gateway = connect_egress(begun).await?;
     let job = job(attempt, backend, begun, gateway);
     let mut supervised = Supervised {

@@ -11,7 +11,8 @@ use super::Stop;
 use crate::egress::{AccessError, Granted, granted};
 use crate::home::Home;
 use crate::installation::{self, Cli, Installation};
-use crate::node::{ModelChoice, NoModel, Node};
+use crate::model_choice::{ModelChoice, NoModel};
+use crate::node::Node;
 
 /// An agent's own program.
 #[derive(Debug, Clone)]
