@@ -1,5 +1,6 @@
 //! The built binary from outside, without a sandbox; and who knows whom.
 
+mod architecture;
 mod cli;
 mod edges;
 mod settings;
