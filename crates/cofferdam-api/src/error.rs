@@ -109,7 +109,7 @@ codes! {
     RunNotEnded = "RUN_NOT_ENDED", 409;
     /// The idempotency key was used before, for another request.
     IdempotencyMismatch = "IDEMPOTENCY_MISMATCH", 409;
-    /// What is asked for cannot hold together, with the agent or with the settings.
+    /// The options conflict with each other, with the agent or with the settings.
     ConflictingOptions = "CONFLICTING_OPTIONS", 409;
     /// There is a project of this name.
     ProjectExists = "PROJECT_EXISTS", 409;
@@ -131,7 +131,7 @@ codes! {
     StoreUnavailable = "STORE_UNAVAILABLE", 503;
     /// There are too many open connections, or streams, or waiting calls.
     Busy = "BUSY", 503;
-    /// The run's time was up.
+    /// The run timed out.
     ExecutionTimeout = "EXECUTION_TIMEOUT", 504;
 }
 

@@ -20,7 +20,7 @@ pub enum ErrorClass {
     Overloaded,
     /// The model's server allows no more for now.
     Quota,
-    /// The attempt's time was up.
+    /// The attempt timed out.
     Timeout,
     /// The agent's own doing.
     Agent,

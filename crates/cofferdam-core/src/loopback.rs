@@ -25,9 +25,7 @@ pub enum RewriteLoopback {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RewriteLoopbackError {
     /// A word that is not known.
-    #[error(
-        "`{0}` says nothing about which variables; type \"all\", or a list of names such as [\"API_URL\"]"
-    )]
+    #[error("`{0}` does not say which variables; type \"all\", or a list of names such as [\"API_URL\"]")]
     Word(String),
     /// A member of the list that no variable is called.
     #[error("`{0}` is not the name of a variable; type letters, digits and underscores, such as \"API_URL\"")]

@@ -81,7 +81,7 @@ pub enum Outcome {
     },
     /// Somebody asked for it to end.
     Cancelled,
-    /// Its time was up.
+    /// It timed out.
     TimedOut {
         /// How much it had.
         timeout_ms: u64,

@@ -80,7 +80,7 @@ fn commit_message(text: &str) -> Result<String, ValueError> {
     let hint = "type what was done in one line, such as `Fix the login`";
     let refuse = |problem: &str| Err(ValueError { problem: problem.to_owned(), hint: hint.to_owned() });
     if text.trim().is_empty() {
-        return Err(ValueError::new(text, "says nothing", hint));
+        return Err(ValueError::new(text, "must not be empty", hint));
     }
     if text.len() > CommitMessage::LONGEST {
         return refuse("the text is longer than 64 KiB");

@@ -116,7 +116,7 @@ pub struct PromptSetup {
     /// The only tools that the model has, as the CLI names them; all of the mode's without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
-    /// Tools that it has not.
+    /// Tools the model may not use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disallowed_tools: Vec<String>,
 }
@@ -226,7 +226,7 @@ pub enum RunState {
     Failed,
     /// Final: somebody ended it.
     Cancelled,
-    /// Final: its time was up.
+    /// Final: it timed out.
     TimedOut,
 }
 

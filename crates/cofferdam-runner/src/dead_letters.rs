@@ -183,7 +183,7 @@ fn writer_of(path: &Path) -> Option<NodeId> {
 fn message_of(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Failed { message, .. } => message.clone(),
-        Outcome::TimedOut { timeout_ms } => format!("its time was up after {timeout_ms} ms"),
+        Outcome::TimedOut { timeout_ms } => format!("it timed out after {timeout_ms} ms"),
         Outcome::Cancelled => "it was cancelled".to_owned(),
         Outcome::Succeeded => "it succeeded".to_owned(),
     }

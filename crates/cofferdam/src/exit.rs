@@ -13,7 +13,7 @@ pub(crate) enum ExitCode {
     Usage = 2,
     /// It was refused: the sandbox cannot be sealed here, or a setting forbids it.
     Refused = 3,
-    /// The run's time was up.
+    /// The run timed out.
     TimedOut = 4,
     /// Somebody ended the run.
     Cancelled = 5,

@@ -75,7 +75,7 @@ pub(crate) async fn register(home: &Home, caller: &Caller, broker: BrokerSetup) 
     })?;
     recovery::sweep(&node)
         .await
-        .map_err(|error| Failure::internal("what earlier runs have left could not be looked at", &error))?;
+        .map_err(|error| Failure::internal("clean-up of earlier runs failed", &error))?;
     Ok(node)
 }
 

@@ -69,7 +69,7 @@ impl Routes {
         told.map(|message| error_response(endpoint.vendor(), StatusCode::BAD_REQUEST, &message))
     }
 
-    /// Answers for a vendor whose door nothing opens. That a login is of no use any more is why the run fails, so it
+    /// Answers for a vendor without a usable credential. That a login is of no use any more is why the run fails, so it
     /// is written down as a call that failed.
     async fn locked(&self, locked: Locked, label: &Label, payload: Option<&Payload>) -> Refusal {
         let message = match locked {
@@ -99,7 +99,7 @@ impl Routes {
         let price = self.options.prices.find(&model).copied();
         if price.is_none() && rebuilt.endpoint.generates() && self.books.purse.counts_cost() {
             let message = format!(
-                "nobody knows what `{model}` costs, so --max-cost-usd cannot hold: set its price in settings.json \
+                "no price is configured for `{model}`, so --max-cost-usd cannot be enforced: set its price in settings.json \
                  under `prices.models.{model}`"
             );
             return Err(Refusal::bad_request("price", message));

@@ -133,7 +133,7 @@ pub(super) fn check_items(field: &'static str, count: usize) -> Result<(), Input
     }
 }
 
-/// Refuses a number that is out of its bounds.
+/// Refuses a number that is out of range.
 pub(super) fn number<N: Copy + TryInto<i64>>(
     field: &'static str,
     value: Option<N>,

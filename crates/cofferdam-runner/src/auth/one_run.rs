@@ -27,7 +27,7 @@ const ACTOR: Actor = Actor::Role(OwnRole::AuthCheck);
 /// What came of a run.
 #[derive(Debug)]
 pub(super) struct Seen {
-    /// How it ended; `None` if its time was up.
+    /// How it ended; `None` if it timed out.
     pub(super) outcome: Option<Outcome>,
     /// What happened, as it was recorded.
     pub(super) events: Vec<Event>,

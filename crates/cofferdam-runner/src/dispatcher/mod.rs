@@ -275,7 +275,7 @@ impl Dispatcher {
                     None => tracing::info!(%mode, "this mode can be used"),
                 }
             }
-            Err(panic) => tracing::error!(%panic, "the trial of a mode ended in a defect of ours"),
+            Err(panic) => tracing::error!(%panic, "the task that tries a mode panicked"),
         }
     }
 
@@ -308,7 +308,7 @@ impl Dispatcher {
         self.cleaning.spawn(async move {
             if let Err(error) = recovery::sweep(&node).await {
                 let error = with_causes(&error);
-                tracing::warn!(%error, "what dead processes have left could not be looked at");
+                tracing::warn!(%error, "clean-up after dead processes failed");
             }
         });
     }
@@ -340,7 +340,7 @@ impl Dispatcher {
         let Ended { mode, after } = match ended {
             Ok((_, ended)) => ended,
             Err(panic) => {
-                tracing::error!(run.id = %run, %panic, "an attempt ended in a defect of ours");
+                tracing::error!(run.id = %run, %panic, "the attempt's task panicked");
                 self.adopt_at = self.adopt_at.min(go_on);
                 return;
             }

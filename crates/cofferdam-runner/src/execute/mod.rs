@@ -4,9 +4,9 @@ mod begin;
 mod heard;
 mod hold;
 mod keeper;
-mod let_go;
 pub(crate) mod lines;
 mod mail;
+mod release;
 mod stop;
 mod supervise;
 mod way_out;
@@ -83,7 +83,7 @@ pub(crate) struct Attempt<'a> {
 /// Executes one attempt and records how it ended.
 ///
 /// The sandbox is destroyed here, in one place, whatever happened before. An attempt that is no longer this node's is let
-/// go ([`let_go`]).
+/// go ([`release`]).
 pub(crate) async fn execute(mut attempt: Attempt<'_>) -> Result<After, ExecuteError> {
     let keeper = Keeper::start(attempt.node, &attempt.claimed.lease, attempt.cancel.clone());
     attempt.cancel = keeper.cancel();
@@ -91,23 +91,23 @@ pub(crate) async fn execute(mut attempt: Attempt<'_>) -> Result<After, ExecuteEr
     let ended = tokio::select! {
         biased;
         ended = run(&mut attempt, &mut left) => ended,
-        hold = keeper.lost() => return let_go::let_go(&mut attempt, hold).await,
+        hold = keeper.lost() => return release::after_lease_loss(&mut attempt, hold).await,
     };
     let outcome = match ended {
         Ok(outcome) => outcome,
         Err(Stop::Outcome(outcome)) => *outcome,
-        Err(Stop::Store(error)) => return let_go::after_error(&mut attempt, error.into()).await,
+        Err(Stop::Store(error)) => return release::after_error(&mut attempt, error.into()).await,
     };
     let outcome = redaction::redact_outcome(&attempt.redactor, outcome);
     if keeper.hold() != Hold::Ours {
-        return let_go::let_go(&mut attempt, keeper.hold()).await;
+        return release::after_lease_loss(&mut attempt, keeper.hold()).await;
     }
     match finish(&mut attempt, outcome, left).await {
         Ok(after) => {
             destroy(&mut attempt).await;
             Ok(after)
         }
-        Err(error) => let_go::after_error(&mut attempt, error).await,
+        Err(error) => release::after_error(&mut attempt, error).await,
     }
 }
 

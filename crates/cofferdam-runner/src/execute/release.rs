@@ -21,7 +21,7 @@ enum Holder {
 }
 
 /// Ends what is here of an attempt that was lost, unless it is somebody's beside us.
-pub(super) async fn let_go(attempt: &mut Attempt<'_>, hold: Hold) -> Result<After, ExecuteError> {
+pub(super) async fn after_lease_loss(attempt: &mut Attempt<'_>, hold: Hold) -> Result<After, ExecuteError> {
     match hold {
         Hold::Unknown => {
             kill(attempt).await;
@@ -48,7 +48,7 @@ pub(super) async fn after_error(
 ) -> Result<After, ExecuteError> {
     match error {
         ExecuteError::Store(Error::StaleLease { .. } | Error::AlreadyFinal { .. }) => {
-            let_go(attempt, Hold::Taken).await
+            after_lease_loss(attempt, Hold::Taken).await
         }
         error => Err(error),
     }

@@ -34,7 +34,7 @@ const APPLIED: &str = "preference-applied";
     (status = 409, description = "The key was used for another request, or options conflict.", body = cofferdam_api::ErrorBody),
     (status = 422, description = "There is no such repository, branch, tag or commit, or its host refuses it.", body = cofferdam_api::ErrorBody),
     (status = 502, description = "The repository's host does not answer.", body = cofferdam_api::ErrorBody),
-    (status = 504, description = "The run's time was up.", body = cofferdam_api::ErrorBody),
+    (status = 504, description = "The run timed out.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn execute(
     By(actor, app): By,

@@ -126,9 +126,7 @@ fn message_of(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Succeeded => None,
         Outcome::Cancelled => Some("the run was cancelled".to_owned()),
-        Outcome::TimedOut { timeout_ms } => {
-            Some(format!("the run's time was up after {timeout_ms} ms (timeout)"))
-        }
+        Outcome::TimedOut { timeout_ms } => Some(format!("the run timed out after {timeout_ms} ms")),
         Outcome::Failed { message, .. } => Some(message.clone()),
     }
 }
