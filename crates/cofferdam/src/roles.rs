@@ -76,7 +76,9 @@ fn runtime_client() -> ExitCode {
     let mut arguments = arguments();
     let parent = |text: OsString| text.to_str()?.parse().ok();
     match (arguments.next(), arguments.next().and_then(parent)) {
-        (Some(folder), Some(parent)) => cofferdam_sandbox::runtime_client_main(folder.as_ref(), parent),
+        (Some(folder), Some(parent)) => {
+            cofferdam_sandbox::apple::runtime_client_main(folder.as_ref(), parent)
+        }
         _ => misused("runtime-client FOLDER PARENT"),
     }
 }

@@ -3,12 +3,13 @@
 //!
 //! Programs differ in what they can do, so each is asked (`abilities.rs`), and what the policy needs and it lacks is
 //! refused. The rest is as in every sandbox: the shim owns the worker's stdio, with the program's client in between
-//! (`supervision/container.rs`), our worker puts up walls of its own, and the seal is measured from inside.
+//! (`driver.rs`), our worker puts up walls of its own, and the seal is measured from inside.
 
 mod abilities;
 mod arguments;
 mod check;
 mod create;
+mod driver;
 mod image;
 mod plan;
 mod runtime;
@@ -34,6 +35,8 @@ use crate::options::Options;
 use crate::supervision::{Runtime, list_shim_sandboxes, open_shim_sandbox};
 use crate::walls::worker_walls;
 use abilities::Abilities;
+pub use driver::runtime_client_main;
+pub(crate) use driver::supervise;
 use image::Image;
 use plan::ApplePlan;
 use sandbox::AppleSandbox;

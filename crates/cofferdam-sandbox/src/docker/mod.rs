@@ -7,6 +7,7 @@ mod body;
 mod build;
 mod check;
 mod create;
+mod driver;
 mod engine;
 mod first_process;
 mod image;

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpi
 use crate::linux;
 
 /// A child of this process. The standard library has a type for those that it started itself, and none for a fork.
-pub(super) struct InnerProcess {
+pub(crate) struct InnerProcess {
     pid: Pid,
     /// Once it was waited for, its number may be another process's.
     ended: Option<WaitStatus>,
@@ -37,7 +37,7 @@ impl InnerProcess {
         Self { pid: Pid::from_child(&child), ended: None }
     }
 
-    pub(super) fn pid(&self) -> Pid {
+    pub(crate) fn pid(&self) -> Pid {
         self.pid
     }
 
@@ -56,7 +56,7 @@ impl InnerProcess {
     }
 
     /// Kills it, unless it was waited for.
-    pub(super) fn kill(&self) -> io::Result<()> {
+    pub(crate) fn kill(&self) -> io::Result<()> {
         match self.ended {
             Some(_) => Ok(()),
             None => Ok(kill_process(self.pid, Signal::KILL)?),

@@ -1,4 +1,5 @@
-//! What holds a sandbox's limits even when nobody else lives, and sees how it ends: the shim, and its decisions.
+//! What holds a sandbox's limits even when nobody else lives, and sees how it ends: the shim, the supervisor of containers,
+//! and what both decide by.
 
 mod container;
 mod disk;
@@ -16,10 +17,10 @@ mod tail;
 mod unnamed;
 mod watch;
 
-pub use container::runtime_client_main;
+pub(crate) use container::{COUNT, Driver, Seen, Supervisor, Told};
 pub use disk::bytes_in;
 pub(crate) use plan::{Inner, Runtime, ShimPlan};
-pub use shim::shim_main;
+pub(crate) use shim::{Shim, end_report, report, shim_main};
 pub(crate) use shim_sandbox::{ShimSandbox, list_shim_sandboxes, open_shim_sandbox};
 pub(crate) use start::{discard, start, start_shim};
-pub(crate) use watch::{Action, Watch, WatchPlan, Woken};
+pub(crate) use watch::{Watch, WatchPlan};

@@ -18,7 +18,6 @@ use cofferdam_core::{ExitCause, SandboxExit, ToWorker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, wait};
 
-use super::container::{Container, Look};
 use super::disk::bytes_in;
 use super::inner_process::InnerProcess;
 use super::plan::{Inner, ShimPlan};
@@ -36,11 +35,18 @@ pub(crate) const INPUT_SOCKET: &str = "in.sock";
 /// The socket that ends the sandbox when somebody connects to it.
 pub(crate) const KILL_SOCKET: &str = "kill.sock";
 
-/// The role: runs the sandbox whose folder is named, and records its end.
-#[must_use]
-pub fn shim_main(folder: &Path, ticket: &str) -> ExitCode {
+/// Runs the sandbox whose folder is named, and records its end. Whoever knows containers supervises those.
+pub(crate) fn shim_main(
+    folder: &Path,
+    ticket: &str,
+    supervise_container: fn(Shim) -> io::Result<()>,
+) -> ExitCode {
+    let run = |shim: Shim| match shim.plan.inner {
+        Inner::Native | Inner::Host { .. } => shim.run(),
+        Inner::Runtime { .. } => supervise_container(shim),
+    };
     match Shim::start(folder, ticket) {
-        Ok(shim) => match shim.run() {
+        Ok(shim) => match run(shim) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         },
@@ -56,19 +62,20 @@ pub fn shim_main(folder: &Path, ticket: &str) -> ExitCode {
     }
 }
 
-pub(super) fn report(status: &LaunchStatus) {
+/// Tells whoever asked for the sandbox whether it runs.
+pub(crate) fn report(status: &LaunchStatus) {
     let line = serde_json::to_string(status).expect("a status is plain data");
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-struct Shim {
-    folder: Folder,
-    plan: ShimPlan,
-    child: InnerProcess,
+/// A shim whose child runs.
+pub(crate) struct Shim {
+    pub(crate) folder: Folder,
+    pub(crate) plan: ShimPlan,
+    pub(crate) child: InnerProcess,
     relay: Relay,
-    kill: UnixListener,
-    /// What there is to do for a container besides watching its client.
-    container: Option<Container>,
+    /// Somebody connects to it who wants the sandbox to end.
+    pub(crate) kill: UnixListener,
 }
 
 impl Shim {
@@ -105,39 +112,27 @@ impl Shim {
         })?;
         let (child, stdin) = child;
         let relay = Relay::start(input, stdin)?;
-        let container = Container::of(&plan.inner);
-        Ok(Self { folder, plan, child, relay, kill, container })
+        Ok(Self { folder, plan, child, relay, kill })
     }
 
     fn run(mut self) -> io::Result<()> {
-        let mut watch = Watch::start(watch_plan(&self.plan), Instant::now())?;
+        let mut watch = self.watch()?;
+        watch.set_ancestor(Some(self.child.pid().as_raw_nonzero().get()));
         let cause = loop {
-            watch.set_ancestor(self.first_process());
-            let mut pause = watch.next_check(Instant::now());
-            if let Some(container) = &self.container {
-                pause = pause.min(container.next_look());
-            }
-            let woken = self.wait(pause, watch.news())?;
-            // Also at the end: the counters may be there for a moment longer.
-            let looked = self.container.as_mut().map(|container| container.look(&self.folder));
+            let woken = self.wait(watch.next_check(Instant::now()), watch.news())?;
             if woken.child_ended {
                 break self.reap()?;
             }
-            if looked == Some(Look::Paused) {
-                self.kill_child();
-                continue;
-            }
             match watch.decide(&woken, Instant::now()) {
                 Action::Wait => {}
-                Action::Ask => self.relay.send(&ToWorker::Cancel { grace_ms: self.plan.grace_ms }),
-                Action::Kill => self.kill_child(),
+                Action::Ask => self.ask(),
+                // The launcher takes the whole sandbox with it: its child is tied to it and is the first process of a pid
+                // namespace. On the host, `end_leftovers` follows.
+                Action::Kill => drop(self.child.kill()),
             }
         };
         self.end_leftovers();
         let cause = watch.verdict().unwrap_or(cause);
-        if let Some(container) = self.container {
-            return container.end(&self.folder, cause);
-        }
         let Hits { oom_kills, pids_refused } =
             self.plan.cgroup.as_ref().map(cgroup::hits).unwrap_or_default();
         let removed = self.plan.cgroup.as_ref().map_or(Ok(()), cgroup::remove);
@@ -145,12 +140,14 @@ impl Shim {
         removed
     }
 
-    /// The ancestor of whatever the agent starts, once it is known.
-    fn first_process(&self) -> Option<i32> {
-        match &self.container {
-            Some(container) => container.first_process(),
-            None => Some(self.child.pid().as_raw_nonzero().get()),
-        }
+    /// Begins to watch over the sandbox.
+    pub(crate) fn watch(&self) -> io::Result<Watch> {
+        Watch::start(watch_plan(&self.plan), Instant::now())
+    }
+
+    /// Asks the worker to end the agent.
+    pub(crate) fn ask(&self) {
+        self.relay.send(&ToWorker::Cancel { grace_ms: self.plan.grace_ms });
     }
 
     /// Waits until something happens, `news` among it, or the time is up.
@@ -162,8 +159,7 @@ impl Shim {
         if self.plan.attached {
             polled.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
         }
-        let death = self.container.as_ref().and_then(Container::death);
-        polled.extend(death.into_iter().chain(news).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        polled.extend(news.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let timeout =
             Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
         match poll(&mut polled, Some(&timeout)) {
@@ -178,7 +174,8 @@ impl Shim {
         })
     }
 
-    fn reap(&mut self) -> io::Result<ExitCause> {
+    /// Waits for the child, and says how it ended.
+    pub(crate) fn reap(&mut self) -> io::Result<ExitCause> {
         let status = self.child.wait()?;
         Ok(match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) if code > 128 => ExitCause::Signaled { signal: code - 128 },
@@ -188,24 +185,9 @@ impl Shim {
         })
     }
 
-    /// The launcher takes the whole sandbox with it: its child is tied to it and is the first process of
-    /// a pid namespace. On the host, [`Self::end_leftovers`] follows. A container is not its client's: it is killed by
-    /// its name, and the client then ends by itself.
-    fn kill_child(&mut self) {
-        match &mut self.container {
-            Some(container) => container.kill(&self.child),
-            None => drop(self.child.kill()),
-        }
-    }
-
     /// Waits until no descendant is left. In a native sandbox they die by themselves; on the host they
     /// are killed until none is found.
     fn end_leftovers(&self) {
-        match self.plan.inner {
-            Inner::Native | Inner::Host { .. } => {}
-            // There is none that would be ours; the container is removed by its name.
-            Inner::Runtime { .. } => return,
-        }
         let own = rustix::process::getpid().as_raw_nonzero().get();
         loop {
             if matches!(self.plan.inner, Inner::Host { .. }) {
@@ -272,7 +254,7 @@ fn role(name: &str, folder: &Folder, output: File) -> io::Result<Command> {
 }
 
 /// Whoever asked for the sandbox waits for the end of this pipe.
-pub(super) fn end_report() -> io::Result<()> {
+pub(crate) fn end_report() -> io::Result<()> {
     let null = OpenOptions::new().write(true).open("/dev/null")?;
     Ok(rustix::stdio::dup2_stderr(null)?)
 }
