@@ -3,4 +3,5 @@
 mod architecture;
 mod cli;
 mod edges;
+mod modules;
 mod settings;
