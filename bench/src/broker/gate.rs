@@ -10,7 +10,7 @@ use cofferdam_broker::{
     Options, PriceTable, Secrets, Upstream,
 };
 use cofferdam_core::{
-    Action, Actor, AgentSetup, AttemptRef, Budget, NodeId, PlaceId, Policy, Provider, Redactor, RetryPolicy,
+    Action, Actor, Agent, AgentSetup, AttemptRef, Budget, NodeId, PlaceId, Policy, Redactor, RetryPolicy,
     RunId, RunRequest, Source, Vendor,
 };
 use cofferdam_mandate::issue;
@@ -85,7 +85,7 @@ struct Keys {
 }
 
 impl Secrets for Keys {
-    fn upstream(&self, _: Vendor, _: Option<Provider>) -> Result<Upstream, Locked> {
+    fn upstream(&self, _: Vendor, _: Option<Agent>) -> Result<Upstream, Locked> {
         let credential = Credential::ApiKey("sk-ant-of-the-benchmark-0123456789".to_owned());
         Ok(Upstream { base_url: self.base_url.clone(), credential })
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cofferdam_core::{AllowRule, AttemptRef, Budget, Forward, Provider, RepoUrl, VendorTool};
+use cofferdam_core::{Agent, AllowRule, AttemptRef, Budget, Forward, RepoUrl, VendorTool};
 
 /// What the broker lets through for one attempt.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct Grant {
 #[derive(Debug, Clone)]
 pub struct ModelGrant {
     /// Which CLI asks; `None` for a plain program.
-    pub agent: Option<Provider>,
+    pub agent: Option<Agent>,
     /// What the agent sends instead of a key.
     pub placeholder: String,
     /// Whether a request without the placeholder is refused. Needed where the loopback is shared with other

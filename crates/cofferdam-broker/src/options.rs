@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_core::{Provider, RepoUrl, Vendor};
+use cofferdam_core::{Agent, RepoUrl, Vendor};
 
 /// What a broker is made with.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub trait Secrets: Send + Sync {
     ///
     /// # Errors
     /// [`Locked`] if there is nothing that opens it.
-    fn upstream(&self, vendor: Vendor, agent: Option<Provider>) -> Result<Upstream, Locked>;
+    fn upstream(&self, vendor: Vendor, agent: Option<Agent>) -> Result<Upstream, Locked>;
     /// What opens a repository.
     ///
     /// # Errors

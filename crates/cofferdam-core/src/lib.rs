@@ -104,13 +104,13 @@ pub use seal::{
     MountFact, NamespaceFact, OutsideSeal, Seal, Tried,
 };
 pub use settings::{
-    AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings,
+    Agent, AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings,
     ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl, BranchPattern, Capacity,
     ContainerNetwork, Count, Cpus, DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings,
     EngineAddress, ExecutionTimeMs, FilePattern, GitCredentialSettings, GitHost, GitPath, GitScope,
     GitSettings, KeyPath, Layer, LimitOverrides, LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency,
     MemorySize, NativeSettings, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit, PolicyName,
-    PolicySettings, PriceSetting, PriceSettings, Provider, PublicUrl, Refused, RepoPattern, RetentionDays,
+    PolicySettings, PriceSetting, PriceSettings, PublicUrl, Refused, RepoPattern, RetentionDays,
     RetentionSettings, RetentionSize, Role, RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings,
     ServiceSettings, Settings, SettingsError, Size, Storage, StoreConnections, StorePooler, StoreSettings,
     StoreUrl, TimeoutSeconds, TokenVariable, VariableName, WebOrigin, add_agent, read_layer,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
 use crate::run::PromptSetup;
-use crate::settings::Provider;
+use crate::settings::Agent;
 use crate::text::written_as_text;
 use crate::value::ValueError;
 
@@ -52,7 +52,7 @@ impl PermissionMode {
 
     /// Why this CLI cannot be asked for this mode, with what it can be asked for; `None` if it can.
     #[must_use]
-    pub fn refused_for(self, provider: Provider) -> Option<ValueError> {
+    pub fn refused_for(self, provider: Agent) -> Option<ValueError> {
         let own = own_of(provider);
         if FOR_ALL.contains(&self) || own.contains(&self) {
             return None;
@@ -86,7 +86,7 @@ impl PromptSetup {
     /// Why this CLI cannot do what is asked of it, with what to ask for instead; `None` if it can. What a CLI would
     /// only seem to hold is refused too: a limit that is not held is worse than none.
     #[must_use]
-    pub fn refused_for(&self, provider: Provider) -> Option<ValueError> {
+    pub fn refused_for(&self, provider: Agent) -> Option<ValueError> {
         if let Some(refused) = self.permission_mode.refused_for(provider) {
             return Some(refused);
         }
@@ -100,27 +100,27 @@ impl PromptSetup {
             Some(ValueError { problem: format!("{provider} {problem}"), hint: hint.to_owned() })
         };
         match provider {
-            Provider::ClaudeCode => None,
-            Provider::Codex if !self.allowed_tools.is_empty() || !self.disallowed_tools.is_empty() => refuse(
+            Agent::ClaudeCode => None,
+            Agent::Codex if !self.allowed_tools.is_empty() || !self.disallowed_tools.is_empty() => refuse(
                 "has no list of tools, so one would not hold",
                 "leave it out; `restricted` takes edits and commands away",
             ),
-            Provider::Codex | Provider::OpenCode if self.max_turns.is_some() => refuse(
+            Agent::Codex | Agent::OpenCode if self.max_turns.is_some() => refuse(
                 "cannot count its turns, so a limit on them would not hold",
                 "limit the model's calls, which the broker counts for every agent: `--max-model-calls NUMBER`",
             ),
-            Provider::Codex | Provider::OpenCode => None,
+            Agent::Codex | Agent::OpenCode => None,
         }
     }
 }
 
 /// The words that are a CLI's own.
-fn own_of(provider: Provider) -> &'static [PermissionMode] {
+fn own_of(provider: Agent) -> &'static [PermissionMode] {
     use PermissionMode::{BypassPermissions, DangerFullAccess, Default, DontAsk, Plan};
     match provider {
-        Provider::ClaudeCode => &[Default, DontAsk, Plan, BypassPermissions],
-        Provider::Codex => &[DangerFullAccess],
-        Provider::OpenCode => &[Plan],
+        Agent::ClaudeCode => &[Default, DontAsk, Plan, BypassPermissions],
+        Agent::Codex => &[DangerFullAccess],
+        Agent::OpenCode => &[Plan],
     }
 }
 
@@ -147,15 +147,15 @@ mod tests {
 
     #[test]
     fn three_modes_are_for_every_agent_and_the_others_for_whose_they_are() {
-        for provider in Provider::ALL {
+        for provider in Agent::ALL {
             for mode in FOR_ALL {
                 assert_eq!(mode.refused_for(provider), None);
             }
         }
-        let refused = PermissionMode::Plan.refused_for(Provider::Codex).unwrap().to_string();
+        let refused = PermissionMode::Plan.refused_for(Agent::Codex).unwrap().to_string();
         assert!(refused.contains("`plan`") && refused.contains("`restricted`"), "{refused}");
-        assert_eq!(PermissionMode::Plan.refused_for(Provider::OpenCode), None);
-        assert!(PermissionMode::DangerFullAccess.refused_for(Provider::ClaudeCode).is_some());
+        assert_eq!(PermissionMode::Plan.refused_for(Agent::OpenCode), None);
+        assert!(PermissionMode::DangerFullAccess.refused_for(Agent::ClaudeCode).is_some());
     }
 
     #[test]
@@ -163,11 +163,11 @@ mod tests {
         let tools = PromptSetup { allowed_tools: vec!["Read".to_owned()], ..PromptSetup::default() };
         let turns = PromptSetup { max_turns: Some(1), ..PromptSetup::default() };
         for (setup, refusing) in [
-            (&tools, &[Provider::Codex][..]),
-            (&turns, &[Provider::Codex, Provider::OpenCode]),
+            (&tools, &[Agent::Codex][..]),
+            (&turns, &[Agent::Codex, Agent::OpenCode]),
             (&PromptSetup::default(), &[]),
         ] {
-            for provider in Provider::ALL {
+            for provider in Agent::ALL {
                 assert_eq!(setup.refused_for(provider).is_some(), refusing.contains(&provider), "{provider}");
             }
         }

@@ -14,7 +14,7 @@ use crate::publish::Publish;
 use crate::relative_folder::RelativeFolder;
 use crate::repo_url::RepoUrl;
 use crate::retry::RetryPolicy;
-use crate::settings::{AgentName, Provider};
+use crate::settings::{Agent, AgentName};
 
 /// Where the workspace comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,28 +124,28 @@ pub struct PromptSetup {
 impl AgentSetup {
     /// This CLI, asked to do this.
     #[must_use]
-    pub fn of(cli: Provider, setup: PromptSetup) -> Self {
+    pub fn of(cli: Agent, setup: PromptSetup) -> Self {
         match cli {
-            Provider::ClaudeCode => Self::ClaudeCode(setup),
-            Provider::Codex => Self::Codex(setup),
-            Provider::OpenCode => Self::OpenCode(setup),
+            Agent::ClaudeCode => Self::ClaudeCode(setup),
+            Agent::Codex => Self::Codex(setup),
+            Agent::OpenCode => Self::OpenCode(setup),
         }
     }
 
     /// The provider's name.
     #[must_use]
     pub fn provider(&self) -> &'static str {
-        self.cli().map_or("command", Provider::as_str)
+        self.cli().map_or("command", Agent::as_str)
     }
 
     /// Which CLI it is; `None` for a plain command.
     #[must_use]
-    pub fn cli(&self) -> Option<Provider> {
+    pub fn cli(&self) -> Option<Agent> {
         match self {
             Self::Command { .. } => None,
-            Self::ClaudeCode(_) => Some(Provider::ClaudeCode),
-            Self::Codex(_) => Some(Provider::Codex),
-            Self::OpenCode(_) => Some(Provider::OpenCode),
+            Self::ClaudeCode(_) => Some(Agent::ClaudeCode),
+            Self::Codex(_) => Some(Agent::Codex),
+            Self::OpenCode(_) => Some(Agent::OpenCode),
         }
     }
 

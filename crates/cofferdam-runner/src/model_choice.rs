@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cofferdam_core::{Login, Provider, Vendor};
+use cofferdam_core::{Agent, Login, Vendor};
 
 /// Finds whose model a coding agent can use now, of these vendors; the first that something opens.
-pub type ModelLookup = Arc<dyn Fn(Provider, &[Vendor]) -> Result<ModelChoice, NoModel> + Send + Sync>;
+pub type ModelLookup = Arc<dyn Fn(Agent, &[Vendor]) -> Result<ModelChoice, NoModel> + Send + Sync>;
 
 /// Whose model an agent uses, and what its CLI is to think that it has.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Mode, PromptSetup, Provider, Surroundings, ValueError, Variable};
+use cofferdam_core::{Agent, Mode, PromptSetup, Surroundings, ValueError, Variable};
 
 use crate::app::App;
 
@@ -42,7 +42,7 @@ impl Surroundings for ServiceSurroundings {
         Variable::Unknown
     }
 
-    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Provider, ValueError> {
-        Ok(Provider::ClaudeCode)
+    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {
+        Ok(Agent::ClaudeCode)
     }
 }

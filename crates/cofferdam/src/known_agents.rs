@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{
-    AgentSettings, AgentSetup, Asked, Effective, Mode, PromptSetup, Provider, choose_agent,
-};
+use cofferdam_core::{Agent, AgentSettings, AgentSetup, Asked, Effective, Mode, PromptSetup, choose_agent};
 
 use crate::failure::UsageError;
 
@@ -14,7 +12,7 @@ pub(crate) struct KnownAgent {
     /// What it is called.
     pub(crate) name: String,
     /// Its CLI.
-    pub(crate) cli: Provider,
+    pub(crate) cli: Agent,
     /// What the settings say of it; `None` for a CLI itself.
     pub(crate) settings: Option<AgentSettings>,
     /// Where its runs are.
@@ -27,9 +25,9 @@ pub(crate) struct KnownAgent {
 pub(crate) fn known_agents(settings: &Effective) -> Result<Vec<KnownAgent>, UsageError> {
     let agents = &settings.settings.agents;
     let set = agents.iter().map(|(name, agent)| (name.to_string(), agent.provider, Some(agent.clone())));
-    let own = Provider::ALL.into_iter().filter(|cli| !agents.contains_key(cli.as_str()));
+    let own = Agent::ALL.into_iter().filter(|cli| !agents.contains_key(cli.as_str()));
     let own = own.map(|cli| (cli.as_str().to_owned(), cli, None));
-    let known = |(name, cli, settings_of_it): (String, Provider, Option<AgentSettings>)| {
+    let known = |(name, cli, settings_of_it): (String, Agent, Option<AgentSettings>)| {
         let Asked { value: mode, by: mode_origin } = choose_agent(&name, settings)?.mode;
         Ok(KnownAgent { name, cli, settings: settings_of_it, mode, mode_origin })
     };
@@ -67,7 +65,7 @@ pub(crate) fn repository_around(folder: &Path) -> Option<PathBuf> {
 }
 
 /// A CLI itself, without settings.
-pub(crate) fn plain(provider: Provider) -> KnownAgent {
+pub(crate) fn plain(provider: Agent) -> KnownAgent {
     let name = provider.as_str().to_owned();
     KnownAgent {
         name,
@@ -94,7 +92,7 @@ mod tests {
         assert_eq!(names, ["coder", "codex", "claude_code", "opencode"]);
         let coder = named(&agents, "coder").unwrap();
         assert_eq!((coder.mode, coder.mode_origin.as_str()), (Mode::Docker, "the agent's sandbox_mode"));
-        assert_eq!(named(&agents, "codex").unwrap().cli, Provider::OpenCode);
+        assert_eq!(named(&agents, "codex").unwrap().cli, Agent::OpenCode);
         assert_eq!(named(&agents, "claude").unwrap().name, "claude_code");
         let error = named(&agents, "cdr").unwrap_err();
         assert!(error.to_string().contains("`cdr`"), "{error}");

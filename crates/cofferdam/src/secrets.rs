@@ -6,8 +6,7 @@ use std::path::Path;
 use cofferdam_broker::{
     Credential, GitCredential, GitRepository, Locked, NoGitCredential, Secrets, Upstream,
 };
-use cofferdam_core::{AgentSetup, GitSettings, Login, Provider, Vendor};
-use cofferdam_runner::installation::Cli;
+use cofferdam_core::{Agent, AgentSetup, GitSettings, Login, Vendor};
 use cofferdam_runner::logins::{LoginError, LoginPlaces, Logins};
 use cofferdam_runner::{ModelChoice, NoModel};
 
@@ -86,13 +85,13 @@ impl CallerSecrets {
     }
 
     /// Whose model a coding agent can use: the first that there is a key for, or else a login of its own CLI.
-    pub(crate) fn choose(&self, cli: Provider, vendors: &[Vendor]) -> Result<ModelChoice, LoginError> {
+    pub(crate) fn choose(&self, cli: Agent, vendors: &[Vendor]) -> Result<ModelChoice, LoginError> {
         let with_key = vendors.iter().find(|vendor| self.key(**vendor, Some(cli)).is_some());
         if let Some(&vendor) = with_key {
             let is_token = vendor == Vendor::Anthropic && self.anthropic.is_none();
             return Ok(ModelChoice { vendor, login: if is_token { claude_ai() } else { Login::Key } });
         }
-        let mut problem = LoginError::Missing { cli };
+        let mut problem = LoginError::Missing { agent: cli };
         for &vendor in vendors {
             match self.logins.current(cli, vendor, now_ms()) {
                 Ok(open) => return Ok(ModelChoice { vendor, login: open.login }),
@@ -115,7 +114,7 @@ impl CallerSecrets {
             return Ok("a program needs none".to_owned());
         };
         let ModelChoice { vendor, login } = self.choose(cli, vendors)?;
-        if vendor == Vendor::Openai && cli == Provider::Codex && self.codex.is_some() {
+        if vendor == Vendor::Openai && cli == Agent::Codex && self.codex.is_some() {
             return Ok("the key in CODEX_API_KEY".to_owned());
         }
         if self.key(vendor, None).is_some() {
@@ -134,16 +133,16 @@ impl CallerSecrets {
         Ok(format!("{what} in {}", open.path.display()))
     }
 
-    fn key(&self, vendor: Vendor, cli: Option<Provider>) -> Option<&Credential> {
+    fn key(&self, vendor: Vendor, cli: Option<Agent>) -> Option<&Credential> {
         match vendor {
             Vendor::Anthropic => {
                 // A subscription is for the CLI that it comes with.
-                let own = self.claude_code.as_ref().filter(|_| cli == Some(Provider::ClaudeCode));
+                let own = self.claude_code.as_ref().filter(|_| cli == Some(Agent::ClaudeCode));
                 self.anthropic.as_ref().or(own)
             }
             Vendor::Openai => {
                 // Codex takes its own variable before all others.
-                let own = self.codex.as_ref().filter(|_| cli == Some(Provider::Codex));
+                let own = self.codex.as_ref().filter(|_| cli == Some(Agent::Codex));
                 own.or(self.openai.as_ref())
             }
         }
@@ -166,14 +165,14 @@ fn claude_ai() -> Login {
 /// What is said of an agent without a model.
 pub(crate) fn no_model(error: &LoginError) -> NoModel {
     let message = match error {
-        LoginError::Missing { cli } => format!("there is neither a key nor a login for {}", title(*cli)),
+        LoginError::Missing { agent } => format!("there is neither a key nor a login for {}", title(*agent)),
         LoginError::Expired { .. } | LoginError::Unusable { .. } => error.to_string(),
     };
     NoModel { message, hint: error.hint() }
 }
 
-fn title(cli: Provider) -> &'static str {
-    Cli::title(cli)
+fn title(cli: Agent) -> &'static str {
+    cli.title()
 }
 
 /// An address that a key is sent to.
@@ -197,7 +196,7 @@ fn base_url(variable: &str, address: &str) -> Result<String, Failure> {
 }
 
 impl Secrets for CallerSecrets {
-    fn upstream(&self, vendor: Vendor, agent: Option<Provider>) -> Result<Upstream, Locked> {
+    fn upstream(&self, vendor: Vendor, agent: Option<Agent>) -> Result<Upstream, Locked> {
         let credential = match (self.key(vendor, agent), agent) {
             (Some(key), _) => key.clone(),
             (None, None) => return Err(Locked::NoKey),
@@ -223,7 +222,7 @@ mod tests {
         CallerSecrets::of(&Caller { env, current_folder: "/".into() })
     }
 
-    fn url(found: &CallerSecrets, vendor: Vendor, agent: Option<Provider>) -> Option<String> {
+    fn url(found: &CallerSecrets, vendor: Vendor, agent: Option<Agent>) -> Option<String> {
         found.upstream(vendor, agent).ok().map(|upstream| upstream.base_url)
     }
 
@@ -233,7 +232,7 @@ mod tests {
             secrets(&[("OPENAI_API_KEY", "k"), ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")]).unwrap();
         assert_eq!(url(&found, Vendor::Openai, None).as_deref(), Some("https://api.openai.com"));
         assert!(found.upstream(Vendor::Anthropic, None).err() == Some(Locked::NoKey));
-        let choice = found.choose(Provider::OpenCode, &Vendor::ALL).unwrap();
+        let choice = found.choose(Agent::OpenCode, &Vendor::ALL).unwrap();
         assert_eq!((choice.vendor, choice.login), (Vendor::Openai, Login::Key));
     }
 
@@ -264,7 +263,7 @@ mod tests {
         (home, found)
     }
 
-    fn opener(found: &CallerSecrets, vendor: Vendor, agent: Option<Provider>) -> Option<String> {
+    fn opener(found: &CallerSecrets, vendor: Vendor, agent: Option<Agent>) -> Option<String> {
         found.upstream(vendor, agent).ok().map(|upstream| match upstream.credential {
             Credential::ApiKey(secret) | Credential::Bearer(secret) => secret,
             Credential::ChatGpt { token, .. } => token,
@@ -273,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_login_opens_the_model_for_its_own_cli_alone() {
-        use Provider::{ClaudeCode, Codex, OpenCode};
+        use Agent::{ClaudeCode, Codex, OpenCode};
         let (_home, found) = logged_in(&[]);
         let anthropic = |agent| opener(&found, Vendor::Anthropic, agent);
         let openai = |agent| opener(&found, Vendor::Openai, agent);
@@ -287,8 +286,8 @@ mod tests {
     #[test]
     fn a_key_in_the_environment_counts_more_than_a_login() {
         let token = ("CLAUDE_CODE_OAUTH_TOKEN", "long-lived");
-        let choose = |found: &CallerSecrets| found.choose(Provider::ClaudeCode, &[Vendor::Anthropic]);
-        let own = |found: &CallerSecrets| opener(found, Vendor::Anthropic, Some(Provider::ClaudeCode));
+        let choose = |found: &CallerSecrets| found.choose(Agent::ClaudeCode, &[Vendor::Anthropic]);
+        let own = |found: &CallerSecrets| opener(found, Vendor::Anthropic, Some(Agent::ClaudeCode));
         let (_home, found) = logged_in(&[token]);
         assert_eq!(own(&found).as_deref(), Some("long-lived"));
         assert_eq!(choose(&found).unwrap().login, claude_ai());
@@ -300,7 +299,7 @@ mod tests {
 
     #[test]
     fn the_key_of_codex_goes_before_every_other_and_is_for_codex_alone() {
-        use Provider::{Codex, OpenCode};
+        use Agent::{Codex, OpenCode};
         let own = ("CODEX_API_KEY", " of-codex\n");
         let openai = |found: &CallerSecrets, agent| opener(found, Vendor::Openai, agent);
         let codex = AgentSetup::Codex(cofferdam_core::PromptSetup::default());
@@ -323,13 +322,13 @@ mod tests {
 
     #[test]
     fn a_login_at_chatgpt_is_sent_to_chatgpt_or_where_the_caller_says_in_so_many_words() {
-        let codex = |found: &CallerSecrets| url(found, Vendor::Openai, Some(Provider::Codex)).unwrap();
+        let codex = |found: &CallerSecrets| url(found, Vendor::Openai, Some(Agent::Codex)).unwrap();
         assert_eq!(codex(&logged_in(&[]).1), CHATGPT);
         assert_eq!(
             codex(&logged_in(&[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1/")]).1),
             "http://127.0.0.1:9/v1"
         );
-        let opencode = url(&logged_in(&[]).1, Vendor::Openai, Some(Provider::OpenCode));
+        let opencode = url(&logged_in(&[]).1, Vendor::Openai, Some(Agent::OpenCode));
         assert_eq!(opencode.as_deref(), Some("https://api.openai.com"));
     }
 

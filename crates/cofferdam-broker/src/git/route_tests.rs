@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use cofferdam_core::{AttemptRef, EventType, LocalUrls, Provider, RepoUrl, RunId, Vendor};
+use cofferdam_core::{Agent, AttemptRef, EventType, LocalUrls, RepoUrl, RunId, Vendor};
 use cofferdam_local_servers::GitHost;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::process::Command;
@@ -21,7 +21,7 @@ const AUTHORIZATION: &str = "Basic eC1hY2Nlc3MtdG9rZW46YS10b2tlbi1vZi1vdXJz";
 struct Token;
 
 impl Secrets for Token {
-    fn upstream(&self, _: Vendor, _: Option<Provider>) -> Result<Upstream, Locked> {
+    fn upstream(&self, _: Vendor, _: Option<Agent>) -> Result<Upstream, Locked> {
         Err(Locked::NoKey)
     }
 

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cofferdam_core::{AttemptRef, EventType, Provider};
+use cofferdam_core::{Agent, AttemptRef, EventType};
 use cofferdam_net::{AddressCheck, Client, Dialer};
 use http::{Method, Request, Response, Uri};
 use hyper::body::Incoming;
@@ -65,7 +65,7 @@ const SETTLE_TIME: Duration = Duration::from_secs(10);
 
 /// The model routes of one attempt.
 pub(crate) struct Routes {
-    agent: Option<Provider>,
+    agent: Option<Agent>,
     rules: Arc<Rules>,
     options: Arc<Options>,
     books: Arc<Books>,

@@ -7,7 +7,7 @@ use super::bounds::{
 use super::overrides::{RunOverrides, check_items, number, text_of};
 use super::{Choice, InputError, InputErrorKind, InputSyntax, RunInput, Surroundings};
 use crate::run::{AgentSetup, PromptSetup};
-use crate::settings::Provider;
+use crate::settings::Agent;
 
 /// The agent or program of an input.
 pub(super) fn setup_of(
@@ -99,7 +99,7 @@ fn system_prompt_of(own: Option<&str>, choice: &Choice<'_>) -> Option<String> {
 }
 
 /// Refuses what this agent's CLI cannot do, at the field that asks for it.
-fn check_agent(setup: &PromptSetup, provider: Provider, syntax: InputSyntax) -> Result<(), InputError> {
+fn check_agent(setup: &PromptSetup, provider: Agent, syntax: InputSyntax) -> Result<(), InputError> {
     let mode = "options.permission_mode";
     if let Some(error) = setup.permission_mode.refused_for(provider) {
         let problem = format!("{} {}", syntax.name(mode), error.problem);
@@ -110,7 +110,7 @@ fn check_agent(setup: &PromptSetup, provider: Provider, syntax: InputSyntax) -> 
         ("options.allowed_tools", !setup.allowed_tools.is_empty()),
         ("options.disallowed_tools", !setup.disallowed_tools.is_empty()),
     ];
-    let tools = has_tools.into_iter().find(|(_, given)| *given && provider == Provider::Codex);
+    let tools = has_tools.into_iter().find(|(_, given)| *given && provider == Agent::Codex);
     let (field, hint) = match tools {
         Some((field, _)) => (field, error.hint),
         None => {

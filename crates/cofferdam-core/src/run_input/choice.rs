@@ -4,7 +4,7 @@ use super::overrides::RunOverrides;
 use super::{InputError, InputErrorKind, InputSyntax};
 use crate::policy::{Mode, Network};
 use crate::settings::{
-    AgentName, AgentSettings, Effective, Origin, PolicyName, PolicySettings, Provider, Role, RoleSettings,
+    Agent, AgentName, AgentSettings, Effective, Origin, PolicyName, PolicySettings, Role, RoleSettings,
 };
 
 /// A value, and who asked for it, in words for a message.
@@ -20,7 +20,7 @@ pub struct Asked<T> {
 #[derive(Debug)]
 pub struct Choice<'a> {
     /// The CLI, if an agent was named.
-    pub provider: Option<Provider>,
+    pub provider: Option<Agent>,
     /// The name of that agent, if it is one of the settings.
     pub agent_name: Option<&'a AgentName>,
     /// The settings of that agent, if it is one of the settings.
@@ -105,7 +105,7 @@ fn role<'a>(
     }
 }
 
-type NamedAgent<'a> = (Provider, Option<(&'a AgentName, &'a AgentSettings)>);
+type NamedAgent<'a> = (Agent, Option<(&'a AgentName, &'a AgentSettings)>);
 
 /// An agent of the settings, or else one of the CLIs by any of its names.
 fn agent<'a>(name: &str, syntax: InputSyntax, settings: &'a Effective) -> Result<NamedAgent<'a>, InputError> {
@@ -115,7 +115,7 @@ fn agent<'a>(name: &str, syntax: InputSyntax, settings: &'a Effective) -> Result
         return Ok((agent.provider, Some((name, agent))));
     }
     name.parse().map(|provider| (provider, None)).map_err(|_| {
-        let own = Provider::ALL.map(Provider::as_str);
+        let own = Agent::ALL.map(Agent::as_str);
         let own = own.into_iter().filter(|name| !agents.contains_key(*name));
         let known = agents.keys().map(AgentName::as_str).chain(own).map(|name| syntax.with(FIELD, name));
         let hint = format!("use one of: {}", known.collect::<Vec<_>>().join(", "));

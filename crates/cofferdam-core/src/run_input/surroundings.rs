@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::policy::Mode;
 use crate::run::PromptSetup;
-use crate::settings::Provider;
+use crate::settings::Agent;
 use crate::value::ValueError;
 
 /// Whether the caller may name a path. It is asked before the path is looked at, with the path as it was written, and again
@@ -55,5 +55,5 @@ pub trait Surroundings {
     ///
     /// # Errors
     /// If none can.
-    fn default_agent(&self, mode: Mode, setup: &PromptSetup) -> Result<Provider, ValueError>;
+    fn default_agent(&self, mode: Mode, setup: &PromptSetup) -> Result<Agent, ValueError>;
 }

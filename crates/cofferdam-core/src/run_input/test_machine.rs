@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use super::{PathUse, Surroundings, Variable};
 use crate::policy::Mode;
 use crate::run::PromptSetup;
-use crate::settings::Provider;
+use crate::settings::Agent;
 use crate::value::ValueError;
 
 /// A machine with these paths.
@@ -62,7 +62,7 @@ impl Surroundings for Machine {
         Variable::Unknown
     }
 
-    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Provider, ValueError> {
-        Ok(Provider::ClaudeCode)
+    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {
+        Ok(Agent::ClaudeCode)
     }
 }

@@ -24,7 +24,7 @@ checked_text! {
 #[serde(try_from = "String", into = "String")]
 #[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
 #[strum(parse_err_ty = ValueError, parse_err_fn = not_a_provider)]
-pub enum Provider {
+pub enum Agent {
     /// Anthropic's Claude Code.
     #[strum(to_string = "claude_code", serialize = "claude", serialize = "anthropic")]
     #[strum(serialize = "claude-code", serialize = "claudecode")]
@@ -45,7 +45,7 @@ pub struct AgentSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Which CLI it is: `claude_code` or `anthropic`, `codex` or `openai`, `opencode`.
-    pub provider: Provider,
+    pub provider: Agent,
     /// The model, as the CLI names it; its own default without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -67,7 +67,7 @@ pub struct AgentSettings {
     pub system_prompt: Option<String>,
 }
 
-impl Provider {
+impl Agent {
     /// Every one, in the order in which they are tried and listed.
     pub const ALL: [Self; 3] = [Self::ClaudeCode, Self::Codex, Self::OpenCode];
 
@@ -124,7 +124,7 @@ impl Borrow<str> for AgentName {
     }
 }
 
-written_as_text!(Provider);
+written_as_text!(Agent);
 
 #[cfg(test)]
 mod tests {
@@ -133,16 +133,16 @@ mod tests {
     #[test]
     fn a_provider_is_known_by_its_vendor_too() {
         for (text, provider) in [
-            ("anthropic", Provider::ClaudeCode),
-            ("claude_code", Provider::ClaudeCode),
-            ("openai", Provider::Codex),
-            ("codex", Provider::Codex),
-            ("opencode", Provider::OpenCode),
+            ("anthropic", Agent::ClaudeCode),
+            ("claude_code", Agent::ClaudeCode),
+            ("openai", Agent::Codex),
+            ("codex", Agent::Codex),
+            ("opencode", Agent::OpenCode),
         ] {
             assert_eq!(text.parse(), Ok(provider));
             assert_eq!(provider.to_string().parse(), Ok(provider));
         }
-        let error = "gemini".parse::<Provider>().unwrap_err();
+        let error = "gemini".parse::<Agent>().unwrap_err();
         assert_eq!(error.problem, "`gemini` is not a provider");
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn an_agent_needs_a_provider() {
         let read = |text: &str| serde_json::from_str::<AgentSettings>(text);
         let agent = read(r#"{"name": "Coder", "provider": "openai", "sandbox_mode": "docker"}"#).unwrap();
-        assert_eq!((agent.provider, agent.sandbox_mode), (Provider::Codex, Some(Mode::Docker)));
+        assert_eq!((agent.provider, agent.sandbox_mode), (Agent::Codex, Some(Mode::Docker)));
         assert!(read(r#"{"name": "Coder"}"#).unwrap_err().to_string().contains("provider"));
         assert!(read(r#"{"provider": "openai", "sandbox_mode": "vm"}"#).is_err());
     }

@@ -1,6 +1,6 @@
 //! Changes of a settings file that leave every other byte as it was.
 
-use super::agents::{AgentName, Provider};
+use super::agents::{Agent, AgentName};
 use super::key_path::KeyPath;
 use super::layers::Origin;
 use super::located::Shape;
@@ -50,7 +50,7 @@ pub fn set_mode(text: &str, mode: Mode) -> Result<String, SettingsError> {
 ///
 /// # Errors
 /// The text is no settings file: what cannot be read is not written over.
-pub fn add_agent(text: &str, name: &AgentName, provider: Provider) -> Result<String, SettingsError> {
+pub fn add_agent(text: &str, name: &AgentName, provider: Agent) -> Result<String, SettingsError> {
     let member = format!("\"{name}\": {{ \"provider\": \"{provider}\" }}");
     if text.trim().is_empty() {
         return Ok(format!("{{\n  \"agents\": {{\n    {member}\n  }}\n}}\n"));
@@ -136,11 +136,11 @@ mod tests {
                 "{\"agents\": {\"coder\": { \"provider\": \"codex\" }, \"a\": {\"provider\": \"opencode\"}}}",
             ),
         ] {
-            assert_eq!(add_agent(before, &coder, Provider::Codex).expect(before), after);
+            assert_eq!(add_agent(before, &coder, Agent::Codex).expect(before), after);
         }
         let there = "{\"agents\": {\"coder\": {\"provider\": \"opencode\"}}}";
-        assert!(add_agent(there, &coder, Provider::Codex).is_err());
-        assert!(add_agent("{", &coder, Provider::Codex).is_err());
+        assert!(add_agent(there, &coder, Agent::Codex).is_err());
+        assert!(add_agent("{", &coder, Agent::Codex).is_err());
     }
 
     #[test]

@@ -33,7 +33,7 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::agents::{AgentName, AgentSettings, Provider};
+pub use self::agents::{Agent, AgentName, AgentSettings};
 pub use self::amounts::{
     Count, Cpus, DiskSize, MaxAttempts, MaxConcurrency, MemorySize, OpenFiles, OutputSize, PidsLimit, Size,
     TimeoutSeconds,

@@ -106,7 +106,7 @@ fn the_settings_of_other_tools_load_as_they_are() {
     )
     .unwrap();
     let coder = &settings.agents["coder"];
-    assert_eq!((coder.provider, coder.sandbox_mode), (crate::Provider::Codex, Some(crate::Mode::Docker)));
+    assert_eq!((coder.provider, coder.sandbox_mode), (crate::Agent::Codex, Some(crate::Mode::Docker)));
 }
 
 #[test]

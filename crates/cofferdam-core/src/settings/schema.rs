@@ -8,10 +8,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::{
-    AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ArtifactEndpoint, ArtifactRegion,
+    Agent, AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ArtifactEndpoint, ArtifactRegion,
     ArtifactUrl, BranchPattern, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, GitHost, GitPath,
-    OciRuntime, PolicyName, Provider, PublicUrl, RepoPattern, RetentionDays, RetentionSize, RuntimeCommand,
-    Settings, Size, Storage, StorePooler, StoreUrl, TokenVariable, VariableName, WebOrigin,
+    OciRuntime, PolicyName, PublicUrl, RepoPattern, RetentionDays, RetentionSize, RuntimeCommand, Settings,
+    Size, Storage, StorePooler, StoreUrl, TokenVariable, VariableName, WebOrigin,
 };
 use crate::access::Visibility;
 use crate::egress::AllowRule;
@@ -100,7 +100,7 @@ values! {
     Network => { "enum": ["sealed", "none", "open"] },
     PathMappingMode => { "enum": ["mapped", "same-path"] },
     Storage => { "enum": ["disk", "memory"] },
-    Provider => {
+    Agent => {
         "enum": [
             "claude_code", "claude", "anthropic", "claude-code", "claudecode",
             "codex", "openai", "codex-cli", "codex_cli",

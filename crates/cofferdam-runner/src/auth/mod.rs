@@ -14,12 +14,12 @@ mod verdict;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cofferdam_core::{Policy, iso_time};
+use cofferdam_core::{Agent, Policy, iso_time};
 
 pub use cache::AuthCache;
 pub use status::{AuthStatus, AuthWord, ExecutionEnvironment};
 
-use crate::installation::{Cli, Search};
+use crate::installation::Search;
 use crate::node::{Node, now_ms};
 use verdict::Verdict;
 
@@ -37,7 +37,7 @@ pub struct AuthCheck {
     /// What the caller calls the agent.
     pub agent: String,
     /// Its CLI.
-    pub cli: Cli,
+    pub cli: Agent,
     /// Its model, as the CLI names it.
     pub model: Option<String>,
     /// The policy of its runs. Its mode says where it is tried.

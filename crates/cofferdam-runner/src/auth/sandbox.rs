@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentSetup, Budget, Event, EventType, FailureClass, Network, Outcome, Policy, PromptSetup, TroubleKind,
-    with_causes,
+    Agent, AgentSetup, Budget, Event, EventType, FailureClass, Network, Outcome, Policy, PromptSetup,
+    TroubleKind, with_causes,
 };
 use tokio::time::Instant;
 
@@ -13,7 +13,7 @@ use super::one_run::{Seen, one_run};
 use super::status::AuthWord;
 use super::verdict::Verdict;
 use super::{AuthCheck, PROMPT};
-use crate::installation::{self, Cli};
+use crate::installation;
 use crate::node::Node;
 
 /// More than a CLI's retries, and an end to a CLI that goes on asking.
@@ -65,13 +65,13 @@ fn setup(asked: &AuthCheck) -> AgentSetup {
     let setup = PromptSetup {
         prompt: PROMPT.to_owned(),
         model: asked.model.clone(),
-        max_turns: (asked.cli == Cli::ClaudeCode).then_some(1),
+        max_turns: (asked.cli == Agent::ClaudeCode).then_some(1),
         ..PromptSetup::default()
     };
     match asked.cli {
-        Cli::ClaudeCode => AgentSetup::ClaudeCode(setup),
-        Cli::Codex => AgentSetup::Codex(setup),
-        Cli::OpenCode => AgentSetup::OpenCode(setup),
+        Agent::ClaudeCode => AgentSetup::ClaudeCode(setup),
+        Agent::Codex => AgentSetup::Codex(setup),
+        Agent::OpenCode => AgentSetup::OpenCode(setup),
     }
 }
 

@@ -7,7 +7,7 @@ use cofferdam_broker::{
     Secrets, Upstream, connect,
 };
 use cofferdam_core::{
-    Action, Actor, AgentSetup, EventType, ModelTrouble, NodeId, PlaceId, Placement, Policy, Provider,
+    Action, Actor, Agent, AgentSetup, EventType, ModelTrouble, NodeId, PlaceId, Placement, Policy,
     RetryPolicy, RunRequest, SandboxId, Source, TroubleKind, Vendor, WorkspaceKind, gateway,
 };
 use cofferdam_mandate::issue;
@@ -83,7 +83,7 @@ async fn the_message_of_a_trouble_has_no_secret_of_the_attempt() {
 struct Nothing;
 
 impl Secrets for Nothing {
-    fn upstream(&self, _: Vendor, _: Option<Provider>) -> Result<Upstream, Locked> {
+    fn upstream(&self, _: Vendor, _: Option<Agent>) -> Result<Upstream, Locked> {
         Err(Locked::NoKey)
     }
 

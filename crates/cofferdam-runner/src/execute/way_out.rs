@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use cofferdam_broker::OpenError;
-use cofferdam_core::{AgentSetup, FailureClass, Outcome, RunRequest, SandboxId, inside, with_causes};
+use cofferdam_core::{Agent, AgentSetup, FailureClass, Outcome, RunRequest, SandboxId, inside, with_causes};
 use cofferdam_sandbox::{Exchange, Shown};
 use cofferdam_store::Claimed;
 
 use super::Stop;
 use crate::egress::{AccessError, Granted, granted};
 use crate::home::Home;
-use crate::installation::{self, Cli, Installation};
+use crate::installation::{self, Installation};
 use crate::model_choice::{ModelChoice, NoModel};
 use crate::node::Node;
 
@@ -20,7 +20,7 @@ pub(super) enum Program {
     /// The caller's, as a sandbox shows it.
     Installed { installation: Installation, shown: Vec<Shown> },
     /// The image's, found by its name.
-    OfImage(Cli),
+    OfImage(Agent),
 }
 
 /// Finds the CLI of a coding agent, on the caller's PATH or in the image; `None` for a plain command.

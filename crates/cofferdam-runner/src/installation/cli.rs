@@ -1,29 +1,29 @@
 //! The agent CLIs, and under which names their parts are installed.
 
-pub use cofferdam_core::Provider as Cli;
+use cofferdam_core::Agent;
 
 /// Where a CLI's own installer puts it, below the home.
-pub(super) fn usual_places(cli: Cli) -> &'static [&'static str] {
+pub(super) fn usual_places(cli: Agent) -> &'static [&'static str] {
     match cli {
-        Cli::ClaudeCode => &[".local/bin/claude", ".claude/local/claude", ".npm-global/bin/claude"],
-        Cli::Codex => &[".local/bin/codex", ".npm-global/bin/codex", ".cargo/bin/codex"],
-        Cli::OpenCode => &[".opencode/bin/opencode", ".local/bin/opencode", ".npm-global/bin/opencode"],
+        Agent::ClaudeCode => &[".local/bin/claude", ".claude/local/claude", ".npm-global/bin/claude"],
+        Agent::Codex => &[".local/bin/codex", ".npm-global/bin/codex", ".cargo/bin/codex"],
+        Agent::OpenCode => &[".opencode/bin/opencode", ".local/bin/opencode", ".npm-global/bin/opencode"],
     }
 }
 
 /// Packages that may hold the native program for this machine, the better ones first. Which of them
 /// runs here is decided by looking at the program.
-pub(super) fn platform_packages(cli: Cli) -> Vec<String> {
+pub(super) fn platform_packages(cli: Agent) -> Vec<String> {
     let arch = node_arch();
     let named = |suffixes: &[&str], prefix: &str| -> Vec<String> {
         suffixes.iter().map(|suffix| format!("{prefix}-linux-{arch}{suffix}")).collect()
     };
     match cli {
-        Cli::ClaudeCode => named(&["", "-musl"], "@anthropic-ai/claude-code"),
-        Cli::Codex => named(&[""], "@openai/codex"),
+        Agent::ClaudeCode => named(&["", "-musl"], "@anthropic-ai/claude-code"),
+        Agent::Codex => named(&[""], "@openai/codex"),
         // The plain build of x86-64 needs AVX2 and dies of an illegal instruction without it.
-        Cli::OpenCode if has_avx2() => named(&["", "-baseline", "-musl", "-baseline-musl"], "opencode"),
-        Cli::OpenCode => named(&["-baseline", "-baseline-musl"], "opencode"),
+        Agent::OpenCode if has_avx2() => named(&["", "-baseline", "-musl", "-baseline-musl"], "opencode"),
+        Agent::OpenCode => named(&["-baseline", "-baseline-musl"], "opencode"),
     }
 }
 

@@ -4,16 +4,16 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::cli::Cli;
+use cofferdam_core::Agent;
 
 /// Why an agent CLI cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallationError {
     /// There is none on PATH.
-    #[error("{} is not on PATH", .cli.command())]
+    #[error("{} is not on PATH", .agent.command())]
     NotFound {
         /// Which one.
-        cli: Cli,
+        agent: Agent,
         /// Where one is that is not on PATH.
         elsewhere: Option<PathBuf>,
     },
@@ -21,7 +21,7 @@ pub enum InstallationError {
     #[error("{} is a shim of {manager}, which decides only when it runs what it starts", .command.display())]
     Shim {
         /// Which one.
-        cli: Cli,
+        agent: Agent,
         /// What is on PATH.
         command: PathBuf,
         /// Whose shim it is.
@@ -33,7 +33,7 @@ pub enum InstallationError {
     #[error("{} is a script, and which program it starts cannot be told by reading it", .script.display())]
     Script {
         /// Which one.
-        cli: Cli,
+        agent: Agent,
         /// The script.
         script: PathBuf,
     },
@@ -41,7 +41,7 @@ pub enum InstallationError {
     #[error("the package at {} has no program for this machine ({})", .package.display(), std::env::consts::ARCH)]
     Incomplete {
         /// Which one.
-        cli: Cli,
+        agent: Agent,
         /// The package's folder.
         package: PathBuf,
     },
@@ -49,7 +49,7 @@ pub enum InstallationError {
     #[error("{} is a program for {machine}, and this machine is {}", .program.display(), std::env::consts::ARCH)]
     WrongMachine {
         /// Which one.
-        cli: Cli,
+        agent: Agent,
         /// The program.
         program: PathBuf,
         /// What it is made for.
@@ -59,33 +59,33 @@ pub enum InstallationError {
     #[error("{} needs the loader {}, which is not in the system's own folders", .program.display(), .loader.display())]
     Loader {
         /// Which one.
-        cli: Cli,
+        agent: Agent,
         /// The program.
         program: PathBuf,
         /// The loader that it names.
         loader: PathBuf,
     },
     /// It is a script, and its interpreter is not on PATH.
-    #[error("{} needs {interpreter}, which is not on PATH", .cli.command())]
+    #[error("{} needs {interpreter}, which is not on PATH", .agent.command())]
     NoInterpreter {
         /// Which one.
-        cli: Cli,
+        agent: Agent,
         /// The interpreter's name.
         interpreter: &'static str,
     },
     /// Part of it lies in the repository that the agent is to work on.
-    #[error("{} leads to {}, which is in the repository", .cli.command(), .path.display())]
+    #[error("{} leads to {}, which is in the repository", .agent.command(), .path.display())]
     InRepository {
         /// Which one.
-        cli: Cli,
+        agent: Agent,
         /// What lies there.
         path: PathBuf,
     },
     /// Somebody else than root and the caller could change it.
-    #[error("{} {how}, who could change what {} does", .path.display(), .cli.command())]
+    #[error("{} {how}, who could change what {} does", .path.display(), .agent.command())]
     Untrusted {
         /// Which one.
-        cli: Cli,
+        agent: Agent,
         /// What could be changed.
         path: PathBuf,
         /// By whom.
@@ -95,7 +95,7 @@ pub enum InstallationError {
     #[error("failed to look at {}", .path.display())]
     Unreadable {
         /// Which one.
-        cli: Cli,
+        agent: Agent,
         /// What could not be looked at.
         path: PathBuf,
         /// Why not.
@@ -107,49 +107,51 @@ pub enum InstallationError {
 impl InstallationError {
     /// Which CLI it is about.
     #[must_use]
-    pub fn cli(&self) -> Cli {
+    pub fn agent(&self) -> Agent {
         match self {
-            Self::NotFound { cli, .. }
-            | Self::Shim { cli, .. }
-            | Self::Script { cli, .. }
-            | Self::Incomplete { cli, .. }
-            | Self::WrongMachine { cli, .. }
-            | Self::Loader { cli, .. }
-            | Self::NoInterpreter { cli, .. }
-            | Self::InRepository { cli, .. }
-            | Self::Untrusted { cli, .. }
-            | Self::Unreadable { cli, .. } => *cli,
+            Self::NotFound { agent, .. }
+            | Self::Shim { agent, .. }
+            | Self::Script { agent, .. }
+            | Self::Incomplete { agent, .. }
+            | Self::WrongMachine { agent, .. }
+            | Self::Loader { agent, .. }
+            | Self::NoInterpreter { agent, .. }
+            | Self::InRepository { agent, .. }
+            | Self::Untrusted { agent, .. }
+            | Self::Unreadable { agent, .. } => *agent,
         }
     }
 
     /// What to type, or do, about it.
     #[must_use]
     pub fn remedy(&self) -> String {
-        let install = |cli: &Cli| format!("`npm install -g {}`", cli.package());
+        let install = |agent: &Agent| format!("`npm install -g {}`", agent.package());
         match self {
             Self::NotFound { elsewhere: Some(place), .. } => {
                 format!("there is one at {}: put its folder on PATH", place.display())
             }
-            Self::NotFound { cli, elsewhere: None } => format!("install it: {}", install(cli)),
+            Self::NotFound { agent, elsewhere: None } => format!("install it: {}", install(agent)),
             Self::Shim { which: Some(which), .. } => {
                 format!("put the real program's folder first: `PATH=\"$(dirname \"$({which})\"):$PATH\"`")
             }
-            Self::Shim { cli, which: None, .. } => format!("install it another way: {}", install(cli)),
-            Self::Script { cli, .. } => {
-                format!("put the folder of the {} program itself first on PATH", cli.command())
+            Self::Shim { agent, which: None, .. } => format!("install it another way: {}", install(agent)),
+            Self::Script { agent, .. } => {
+                format!("put the folder of the {} program itself first on PATH", agent.command())
             }
-            Self::Incomplete { cli, .. } | Self::WrongMachine { cli, .. } => {
-                format!("install it again, with optional dependencies: {}", install(cli))
+            Self::Incomplete { agent, .. } | Self::WrongMachine { agent, .. } => {
+                format!("install it again, with optional dependencies: {}", install(agent))
             }
-            Self::Loader { cli, .. } => format!("install the build for ordinary systems: {}", install(cli)),
+            Self::Loader { agent, .. } => {
+                format!("install the build for ordinary systems: {}", install(agent))
+            }
             Self::NoInterpreter { interpreter, .. } => format!("install {interpreter}, or put it on PATH"),
-            Self::InRepository { cli, .. } => {
-                format!("install {} outside of the repository", cli.command())
+            Self::InRepository { agent, .. } => {
+                format!("install {} outside of the repository", agent.command())
             }
-            Self::Untrusted { cli, path, .. } => format!(
+            Self::Untrusted { agent, path, .. } => format!(
                 "if it is yours, `sudo chown \"$(id -u)\" '{path}'` and `chmod o-w '{path}'`; \
                  else install {} as yourself",
-                cli.command(),
+                agent.command(),
                 path = path.display(),
             ),
             Self::Unreadable { path, .. } => format!("look at `ls -ld '{}'`", path.display()),

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use super::elf::Elf;
 use super::error::InstallationError;
 use super::layout::{self, Layout};
-use super::{Cli, Search, script, search, trust};
+use super::{Search, script, search, trust};
 use crate::ownership;
+use cofferdam_core::Agent;
 
 /// What stands at the end.
 pub(super) enum Launched {
@@ -24,77 +25,86 @@ const MAX_SCRIPTS: usize = 5;
 const MAX_SCRIPT_BYTES: u64 = 64 << 10;
 
 /// Follows a CLI's command to its end.
-pub(super) fn follow(cli: Cli, command: &Path, search: &Search<'_>) -> Result<Launched, InstallationError> {
+pub(super) fn follow(
+    agent: Agent,
+    command: &Path,
+    search: &Search<'_>,
+) -> Result<Launched, InstallationError> {
     let mut path = command.to_owned();
     for _ in 0..MAX_SCRIPTS {
-        let real = real_path(cli, &path, search)?;
-        refuse_shim(cli, cli.command(), &path, &real)?;
-        let unreadable = |source| InstallationError::Unreadable { cli, path: real.clone(), source };
+        let real = real_path(agent, &path, search)?;
+        refuse_shim(agent, agent.command(), &path, &real)?;
+        let unreadable = |source| InstallationError::Unreadable { agent, path: real.clone(), source };
         if let Some(elf) = Elf::read(&real).map_err(unreadable)? {
-            return layout::native(cli, &real, &elf).map(Launched::Native);
+            return layout::native(agent, &real, &elf).map(Launched::Native);
         }
         let text = read_script(&real).map_err(unreadable)?;
-        if let Some(package) = layout::package_of(cli, &real) {
-            return in_package(cli, real, package, &text);
+        if let Some(package) = layout::package_of(agent, &real) {
+            return in_package(agent, real, package, &text);
         }
         if let Some(manager) = script::version_manager(&text) {
-            return Err(shim(cli, cli.command(), &path, manager));
+            return Err(shim(agent, agent.command(), &path, manager));
         }
         let Some(next) = script::target(&text, &path, search.home) else {
-            return Err(InstallationError::Script { cli, script: path });
+            return Err(InstallationError::Script { agent, script: path });
         };
         path = next;
     }
-    Err(InstallationError::Script { cli, script: command.to_owned() })
+    Err(InstallationError::Script { agent, script: command.to_owned() })
 }
 
 /// Follows an interpreter's command to its program.
 pub(super) fn follow_interpreter(
-    cli: Cli,
+    agent: Agent,
     name: &'static str,
     command: &Path,
     search: &Search<'_>,
 ) -> Result<PathBuf, InstallationError> {
-    let real = real_path(cli, command, search)?;
-    refuse_shim(cli, name, command, &real)?;
-    let unreadable = |source| InstallationError::Unreadable { cli, path: real.clone(), source };
+    let real = real_path(agent, command, search)?;
+    refuse_shim(agent, name, command, &real)?;
+    let unreadable = |source| InstallationError::Unreadable { agent, path: real.clone(), source };
     if let Some(elf) = Elf::read(&real).map_err(unreadable)? {
-        layout::check_runs_here(cli, &real, &elf)?;
+        layout::check_runs_here(agent, &real, &elf)?;
         return Ok(real);
     }
     let text = read_script(&real).map_err(unreadable)?;
     match script::version_manager(&text) {
-        Some(manager) => Err(shim(cli, name, command, manager)),
-        None => Err(InstallationError::Script { cli, script: command.to_owned() }),
+        Some(manager) => Err(shim(agent, name, command, manager)),
+        None => Err(InstallationError::Script { agent, script: command.to_owned() }),
     }
 }
 
-fn in_package(cli: Cli, real: PathBuf, package: PathBuf, text: &str) -> Result<Launched, InstallationError> {
-    if let Some(layout) = layout::in_package(cli, &package)? {
+fn in_package(
+    agent: Agent,
+    real: PathBuf,
+    package: PathBuf,
+    text: &str,
+) -> Result<Launched, InstallationError> {
+    if let Some(layout) = layout::in_package(agent, &package)? {
         return Ok(Launched::Native(layout));
     }
-    match (cli, script::interpreter(text)) {
+    match (agent, script::interpreter(text)) {
         // Claude Code was a script until it became a program; the others' scripts only start a program.
-        (Cli::ClaudeCode, Some(interpreter)) => Ok(Launched::Script { script: real, package, interpreter }),
-        (Cli::ClaudeCode | Cli::Codex | Cli::OpenCode, _) => {
-            Err(InstallationError::Incomplete { cli, package })
+        (Agent::ClaudeCode, Some(interpreter)) => Ok(Launched::Script { script: real, package, interpreter }),
+        (Agent::ClaudeCode | Agent::Codex | Agent::OpenCode, _) => {
+            Err(InstallationError::Incomplete { agent, package })
         }
     }
 }
 
 /// The real path of a file, as `realpath` has it. Whoever could change a link or a folder on the way could
 /// choose what is started, so each that was passed is checked.
-fn real_path(cli: Cli, path: &Path, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
-    let way = ownership::walk(path).map_err(|doubt| trust::about(cli, doubt))?;
+fn real_path(agent: Agent, path: &Path, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
+    let way = ownership::walk(path).map_err(|doubt| trust::about(agent, doubt))?;
     for passed in &way.passed {
-        search::refuse_in_repository(cli, passed, search)?;
-        ownership::check(passed).map_err(|doubt| trust::about(cli, doubt))?;
+        search::refuse_in_repository(agent, passed, search)?;
+        ownership::check(passed).map_err(|doubt| trust::about(agent, doubt))?;
     }
     Ok(way.real)
 }
 
 /// Refuses programs that stand for many others and decide by the name they are called by.
-fn refuse_shim(cli: Cli, name: &str, path: &Path, real: &Path) -> Result<(), InstallationError> {
+fn refuse_shim(agent: Agent, name: &str, path: &Path, real: &Path) -> Result<(), InstallationError> {
     let manager = match real.file_name().and_then(|name| name.to_str()) {
         Some("mise" | "rtx") => "mise",
         Some("volta-shim" | "volta") => "volta",
@@ -103,15 +113,15 @@ fn refuse_shim(cli: Cli, name: &str, path: &Path, real: &Path) -> Result<(), Ins
         _ if path.parent().is_some_and(|folder| folder.ends_with(".proto/shims")) => "proto",
         _ => return Ok(()),
     };
-    Err(shim(cli, name, path, manager))
+    Err(shim(agent, name, path, manager))
 }
 
-fn shim(cli: Cli, name: &str, command: &Path, manager: &'static str) -> InstallationError {
+fn shim(agent: Agent, name: &str, command: &Path, manager: &'static str) -> InstallationError {
     let which = match manager {
         "snap" | "proto" => None,
         manager => Some(format!("{manager} which {name}")),
     };
-    InstallationError::Shim { cli, command: command.to_owned(), manager, which }
+    InstallationError::Shim { agent, command: command.to_owned(), manager, which }
 }
 
 fn read_script(path: &Path) -> io::Result<String> {

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::Cli;
 use super::cli::{TRIPLE, platform_packages};
 use super::elf::Elf;
 use super::error::InstallationError;
+use cofferdam_core::Agent;
 
 /// A native program with what belongs to it.
 #[derive(Debug)]
@@ -23,11 +23,11 @@ const LOADERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
 /// The layout around a native program with this real path.
-pub(super) fn native(cli: Cli, program: &Path, elf: &Elf) -> Result<Layout, InstallationError> {
-    check_runs_here(cli, program, elf)?;
-    let root = match cli {
-        Cli::Codex => codex_root(program),
-        Cli::ClaudeCode | Cli::OpenCode => None,
+pub(super) fn native(agent: Agent, program: &Path, elf: &Elf) -> Result<Layout, InstallationError> {
+    check_runs_here(agent, program, elf)?;
+    let root = match agent {
+        Agent::Codex => codex_root(program),
+        Agent::ClaudeCode | Agent::OpenCode => None,
     };
     let program = program.to_owned();
     Ok(match root {
@@ -41,20 +41,20 @@ pub(super) fn native(cli: Cli, program: &Path, elf: &Elf) -> Result<Layout, Inst
 }
 
 /// The folder of the CLI's own package that a file is in.
-pub(super) fn package_of(cli: Cli, file: &Path) -> Option<PathBuf> {
+pub(super) fn package_of(agent: Agent, file: &Path) -> Option<PathBuf> {
     let folders = file.ancestors().skip(1).take(4);
-    let is_package = |folder: &&Path| manifest_name(folder).is_some_and(|name| name == cli.package());
+    let is_package = |folder: &&Path| manifest_name(folder).is_some_and(|name| name == agent.package());
     folders.into_iter().find(is_package).map(Path::to_owned)
 }
 
 /// The native program that belongs to the CLI's own package: in it, or in a package for this platform that
 /// node would find from it.
-pub(super) fn in_package(cli: Cli, package: &Path) -> Result<Option<Layout>, InstallationError> {
+pub(super) fn in_package(agent: Agent, package: &Path) -> Result<Option<Layout>, InstallationError> {
     let mut refused = None;
-    for program in programs_of(cli, package) {
+    for program in programs_of(agent, package) {
         let Ok(program) = program.canonicalize() else { continue };
         let Ok(Some(elf)) = Elf::read(&program) else { continue };
-        match native(cli, &program, &elf) {
+        match native(agent, &program, &elf) {
             Ok(layout) => return Ok(Some(layout)),
             // A build for another libc or machine; another one may run here.
             Err(error) => refused = refused.or(Some(error)),
@@ -64,14 +64,14 @@ pub(super) fn in_package(cli: Cli, package: &Path) -> Result<Option<Layout>, Ins
 }
 
 /// Refuses a program that this machine, or a sandbox on it, could not start.
-pub(super) fn check_runs_here(cli: Cli, program: &Path, elf: &Elf) -> Result<(), InstallationError> {
+pub(super) fn check_runs_here(agent: Agent, program: &Path, elf: &Elf) -> Result<(), InstallationError> {
     let program = program.to_owned();
     if !elf.is_for_this_machine() {
-        return Err(InstallationError::WrongMachine { cli, program, machine: elf.machine() });
+        return Err(InstallationError::WrongMachine { agent, program, machine: elf.machine() });
     }
     match &elf.loader {
         Some(loader) if !(loader.is_file() && LOADERS.iter().any(|folder| loader.starts_with(folder))) => {
-            Err(InstallationError::Loader { cli, program, loader: loader.clone() })
+            Err(InstallationError::Loader { agent, program, loader: loader.clone() })
         }
         _ => Ok(()),
     }
@@ -86,20 +86,20 @@ fn codex_root(program: &Path) -> Option<PathBuf> {
     is_vendored.then(|| root.to_owned())
 }
 
-fn programs_of(cli: Cli, package: &Path) -> Vec<PathBuf> {
-    let below: &[String] = &match cli {
-        Cli::ClaudeCode => vec!["claude".to_owned()],
-        Cli::Codex => vec![format!("vendor/{TRIPLE}/bin/codex"), format!("vendor/{TRIPLE}/codex/codex")],
-        Cli::OpenCode => vec!["bin/opencode".to_owned()],
+fn programs_of(agent: Agent, package: &Path) -> Vec<PathBuf> {
+    let below: &[String] = &match agent {
+        Agent::ClaudeCode => vec!["claude".to_owned()],
+        Agent::Codex => vec![format!("vendor/{TRIPLE}/bin/codex"), format!("vendor/{TRIPLE}/codex/codex")],
+        Agent::OpenCode => vec!["bin/opencode".to_owned()],
     };
     let mut programs = Vec::new();
-    for name in platform_packages(cli) {
+    for name in platform_packages(agent) {
         for folder in package.ancestors().map(|folder| folder.join("node_modules").join(&name)) {
             programs.extend(below.iter().map(|below| folder.join(below)));
         }
     }
     // Codex came in one package for all platforms once.
-    if cli == Cli::Codex {
+    if agent == Agent::Codex {
         programs.extend(below.iter().map(|below| package.join(below)));
         programs.push(package.join(format!("bin/codex-{TRIPLE}")));
     }

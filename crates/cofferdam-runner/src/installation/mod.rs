@@ -20,7 +20,8 @@ mod version;
 
 use std::path::{Path, PathBuf};
 
-pub use cli::Cli;
+use cofferdam_core::Agent;
+
 pub use error::{InstallationError, VersionError};
 pub(crate) use search::{first_on_path, is_in_repository};
 pub use version::version;
@@ -40,7 +41,7 @@ pub struct Search<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
     /// Which one.
-    pub cli: Cli,
+    pub agent: Agent,
     /// As it was found on PATH.
     pub command: PathBuf,
     /// What is started: the real path of the native program, or of the interpreter of [`Self::script`].
@@ -60,18 +61,18 @@ pub struct Installation {
 ///
 /// # Errors
 /// If there is none, or if it cannot or should not be used; the message says what to type.
-pub fn find(cli: Cli, search: &Search<'_>) -> Result<Installation, InstallationError> {
-    let Some(command) = first_on_path(cli.command(), search) else {
-        return Err(InstallationError::NotFound { cli, elsewhere: search::elsewhere(cli, search.home) });
+pub fn find(agent: Agent, search: &Search<'_>) -> Result<Installation, InstallationError> {
+    let Some(command) = first_on_path(agent.command(), search) else {
+        return Err(InstallationError::NotFound { agent, elsewhere: search::elsewhere(agent, search.home) });
     };
-    let installation = resolve(cli, command, search)?;
+    let installation = resolve(agent, command, search)?;
     let used = installation.binds.iter().chain([&installation.program]).chain(&installation.script);
     for path in used {
-        search::refuse_in_repository(cli, path, search)?;
-        trust::check_chain(cli, path)?;
+        search::refuse_in_repository(agent, path, search)?;
+        trust::check_chain(agent, path)?;
     }
     for folder in installation.binds.iter().filter(|path| path.is_dir()) {
-        trust::check_tree(cli, folder)?;
+        trust::check_tree(agent, folder)?;
     }
     Ok(installation)
 }
@@ -81,24 +82,24 @@ pub fn find(cli: Cli, search: &Search<'_>) -> Result<Installation, InstallationE
 ///
 /// # Errors
 /// If there is none, or if somebody else could have put it there.
-pub fn on_path(cli: Cli, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
-    let Some(command) = first_on_path(cli.command(), search) else {
-        return Err(InstallationError::NotFound { cli, elsewhere: search::elsewhere(cli, search.home) });
+pub fn on_path(agent: Agent, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
+    let Some(command) = first_on_path(agent.command(), search) else {
+        return Err(InstallationError::NotFound { agent, elsewhere: search::elsewhere(agent, search.home) });
     };
     let real = command.canonicalize().map_err(|source| InstallationError::Unreadable {
-        cli,
+        agent,
         path: command.clone(),
         source,
     })?;
-    search::refuse_in_repository(cli, &real, search)?;
-    trust::check_chain(cli, &real)?;
+    search::refuse_in_repository(agent, &real, search)?;
+    trust::check_chain(agent, &real)?;
     Ok(command)
 }
 
-fn resolve(cli: Cli, command: PathBuf, search: &Search<'_>) -> Result<Installation, InstallationError> {
-    let launched = follow::follow(cli, &command, search)?;
+fn resolve(agent: Agent, command: PathBuf, search: &Search<'_>) -> Result<Installation, InstallationError> {
+    let launched = follow::follow(agent, &command, search)?;
     let installation = |program: PathBuf, script, binds, path_entries| Installation {
-        cli,
+        agent,
         command: command.clone(),
         program,
         script,
@@ -110,7 +111,7 @@ fn resolve(cli: Cli, command: PathBuf, search: &Search<'_>) -> Result<Installati
             Ok(installation(layout.program, None, layout.binds, layout.path_entries))
         }
         follow::Launched::Script { script, package, interpreter } => {
-            let node = interpreter_of(cli, interpreter, search)?;
+            let node = interpreter_of(agent, interpreter, search)?;
             let binds = vec![package, node.clone()];
             Ok(installation(node, Some(script), binds, Vec::new()))
         }
@@ -118,10 +119,14 @@ fn resolve(cli: Cli, command: PathBuf, search: &Search<'_>) -> Result<Installati
 }
 
 /// The interpreter's real program. It is followed as the CLI is: a shim of a version manager is refused.
-fn interpreter_of(cli: Cli, name: &'static str, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
+fn interpreter_of(
+    agent: Agent,
+    name: &'static str,
+    search: &Search<'_>,
+) -> Result<PathBuf, InstallationError> {
     let found =
-        first_on_path(name, search).ok_or(InstallationError::NoInterpreter { cli, interpreter: name })?;
-    follow::follow_interpreter(cli, name, &found, search)
+        first_on_path(name, search).ok_or(InstallationError::NoInterpreter { agent, interpreter: name })?;
+    follow::follow_interpreter(agent, name, &found, search)
 }
 
 #[cfg(test)]

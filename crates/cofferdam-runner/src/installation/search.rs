@@ -3,9 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::Search;
 use super::cli::usual_places;
 use super::error::InstallationError;
-use super::{Cli, Search};
+use cofferdam_core::Agent;
 
 /// The first executable file of this name.
 ///
@@ -20,19 +21,19 @@ pub(crate) fn first_on_path(name: &str, search: &Search<'_>) -> Option<PathBuf> 
 }
 
 /// Where a CLI is that is not on PATH, to tell the caller.
-pub(super) fn elsewhere(cli: Cli, home: Option<&Path>) -> Option<PathBuf> {
+pub(super) fn elsewhere(agent: Agent, home: Option<&Path>) -> Option<PathBuf> {
     let home = home?;
-    usual_places(cli).iter().map(|place| home.join(place)).find(|path| is_program(path))
+    usual_places(agent).iter().map(|place| home.join(place)).find(|path| is_program(path))
 }
 
 /// Refuses a real path in the repository: a link on PATH may lead there as well as an entry.
 pub(super) fn refuse_in_repository(
-    cli: Cli,
+    agent: Agent,
     path: &Path,
     search: &Search<'_>,
 ) -> Result<(), InstallationError> {
     if is_in_repository(path, search) {
-        return Err(InstallationError::InRepository { cli, path: path.to_owned() });
+        return Err(InstallationError::InRepository { agent, path: path.to_owned() });
     }
     Ok(())
 }

@@ -49,8 +49,8 @@ impl Machine {
         symlink(target, path).unwrap();
     }
 
-    fn find(&self, cli: Cli) -> Result<Installation, InstallationError> {
-        find(cli, &Search { path: &[self.at("bin")], home: Some(&self.root), exclude: None })
+    fn find(&self, agent: Agent) -> Result<Installation, InstallationError> {
+        find(agent, &Search { path: &[self.at("bin")], home: Some(&self.root), exclude: None })
     }
 }
 
@@ -65,9 +65,9 @@ fn a_native_program_behind_links_is_bound_alone() {
     let machine = Machine::new();
     let real = machine.program(".local/share/claude/versions/2.1.197");
     machine.link("../.local/share/claude/versions/2.1.197", "bin/claude");
-    let found = machine.find(Cli::ClaudeCode).unwrap();
+    let found = machine.find(Agent::ClaudeCode).unwrap();
     let expected = Installation {
-        cli: Cli::ClaudeCode,
+        agent: Agent::ClaudeCode,
         command: machine.at("bin/claude"),
         program: real.clone(),
         script: None,
@@ -77,9 +77,9 @@ fn a_native_program_behind_links_is_bound_alone() {
     assert_eq!(found, expected);
     let own = machine.program(".opencode/bin/opencode");
     machine.link(own.to_str().unwrap(), "bin/opencode");
-    assert_eq!(machine.find(Cli::OpenCode).unwrap().binds, [own]);
+    assert_eq!(machine.find(Agent::OpenCode).unwrap().binds, [own]);
     let cargo = machine.program("bin/codex");
-    assert_eq!(machine.find(Cli::Codex).unwrap().binds, [cargo]);
+    assert_eq!(machine.find(Agent::Codex).unwrap().binds, [cargo]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn codex_is_found_nested_hoisted_and_in_older_layouts() {
         machine.link("../lib/node_modules/@openai/codex/bin/codex.js", "bin/codex");
         let program = machine.program(&format!("{vendor}/{program}"));
         let rg = machine.program(&format!("{vendor}/{path}/rg"));
-        let found = machine.find(Cli::Codex).unwrap();
+        let found = machine.find(Agent::Codex).unwrap();
         assert_eq!(found.program, program);
         assert_eq!(found.binds, [machine.at(vendor)]);
         assert_eq!(found.path_entries, [rg.parent().unwrap()]);
@@ -128,7 +128,7 @@ fn pnpm_s_launch_script_and_store_are_read() {
           exec node  \"$basedir/../global/5/node_modules/@openai/codex/bin/codex.js\" \"$@\"\n\
         fi\n";
     machine.file("bin/codex", script);
-    let found = machine.find(Cli::Codex).unwrap();
+    let found = machine.find(Agent::Codex).unwrap();
     assert_eq!(found.program, program);
     assert_eq!(found.binds, [machine.at(&vendor)]);
     assert_eq!(found.command, machine.at("bin/codex"));
@@ -144,7 +144,7 @@ fn pnpm_s_launch_script_of_a_program_is_read() {
         \"$basedir/../global/5/node_modules/opencode-ai/bin/opencode.exe\"   \"$@\"\n\
         exit $?\n";
     machine.file("bin/opencode", script);
-    assert_eq!(machine.find(Cli::OpenCode).unwrap().binds, [real]);
+    assert_eq!(machine.find(Agent::OpenCode).unwrap().binds, [real]);
 }
 
 #[test]
@@ -154,15 +154,15 @@ fn a_skipped_postinstall_leads_to_the_platform_package() {
     machine.package(package, "@anthropic-ai/claude-code");
     machine.file(&format!("{package}/bin/claude.exe"), "echo \"not installed\" >&2\nexit 1\n");
     machine.link("../lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe", "bin/claude");
-    let missing = machine.find(Cli::ClaudeCode).unwrap_err();
+    let missing = machine.find(Agent::ClaudeCode).unwrap_err();
     assert!(matches!(missing, InstallationError::Incomplete { .. }), "{missing}");
     assert!(missing.remedy().contains("npm install -g @anthropic-ai/claude-code"));
     let real = machine
         .program(&format!("{package}/node_modules/@anthropic-ai/claude-code-linux-{}-musl/claude", arch()));
-    assert_eq!(machine.find(Cli::ClaudeCode).unwrap().binds, [real]);
+    assert_eq!(machine.find(Agent::ClaudeCode).unwrap().binds, [real]);
     let better =
         machine.program(&format!("{package}/node_modules/@anthropic-ai/claude-code-linux-{}/claude", arch()));
-    assert_eq!(machine.find(Cli::ClaudeCode).unwrap().binds, [better]);
+    assert_eq!(machine.find(Agent::ClaudeCode).unwrap().binds, [better]);
 }
 
 #[test]
@@ -170,13 +170,13 @@ fn an_older_claude_is_bound_with_its_package_and_node() {
     let machine = Machine::new();
     let package = "lib/node_modules/@anthropic-ai/claude-code";
     machine.package(package, "@anthropic-ai/claude-code");
-    let script = machine.file(&format!("{package}/cli.js"), "#!/usr/bin/env -S node --no-warnings\n");
-    machine.link("../lib/node_modules/@anthropic-ai/claude-code/cli.js", "bin/claude");
-    let missing = machine.find(Cli::ClaudeCode).unwrap_err();
+    let script = machine.file(&format!("{package}/agent.js"), "#!/usr/bin/env -S node --no-warnings\n");
+    machine.link("../lib/node_modules/@anthropic-ai/claude-code/agent.js", "bin/claude");
+    let missing = machine.find(Agent::ClaudeCode).unwrap_err();
     assert!(matches!(missing, InstallationError::NoInterpreter { interpreter: "node", .. }), "{missing}");
     let node = machine.program("versions/v22/bin/node");
     machine.link("../versions/v22/bin/node", "bin/node");
-    let found = machine.find(Cli::ClaudeCode).unwrap();
+    let found = machine.find(Agent::ClaudeCode).unwrap();
     assert_eq!((found.program, found.script), (node.clone(), Some(script)));
     assert_eq!(found.binds, [machine.at(package), node]);
 }
@@ -189,12 +189,12 @@ fn shims_of_version_managers_are_refused_with_what_to_type() {
     machine.program("tools/volta-shim");
     machine.link("../tools/volta-shim", "bin/codex");
     machine.file("bin/opencode", "#!/usr/bin/env bash\nexec asdf exec \"opencode\" \"$@\"\n");
-    for (cli, which) in [
-        (Cli::ClaudeCode, "mise which claude"),
-        (Cli::Codex, "volta which codex"),
-        (Cli::OpenCode, "asdf which opencode"),
+    for (agent, which) in [
+        (Agent::ClaudeCode, "mise which claude"),
+        (Agent::Codex, "volta which codex"),
+        (Agent::OpenCode, "asdf which opencode"),
     ] {
-        let error = machine.find(cli).unwrap_err();
+        let error = machine.find(agent).unwrap_err();
         assert!(matches!(error, InstallationError::Shim { .. }), "{error}");
         assert!(error.remedy().contains(which), "{}", error.remedy());
     }
@@ -210,13 +210,13 @@ fn a_repository_supplies_no_program() {
     let path: Vec<PathBuf> =
         path.into_iter().chain(["".into(), ".".into(), "repo/node_modules/.bin".into()]).collect();
     let search = Search { path: &path, home: None, exclude: Some(&repository) };
-    let none = find(Cli::ClaudeCode, &search).unwrap_err();
+    let none = find(Agent::ClaudeCode, &search).unwrap_err();
     assert!(matches!(none, InstallationError::NotFound { elsewhere: None, .. }), "{none}");
     machine.link("../repo/node_modules/.bin/claude", "bin/claude");
-    let inside = find(Cli::ClaudeCode, &search).unwrap_err();
+    let inside = find(Agent::ClaudeCode, &search).unwrap_err();
     assert!(matches!(inside, InstallationError::InRepository { .. }), "{inside}");
     let without = Search { exclude: None, ..search };
-    assert!(find(Cli::ClaudeCode, &without).is_ok());
+    assert!(find(Agent::ClaudeCode, &without).is_ok());
 }
 
 #[test]
@@ -228,14 +228,14 @@ fn what_others_could_change_is_refused() {
         let path = machine.at(path);
         let before = path.metadata().unwrap().permissions();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
-        let error = machine.find(Cli::ClaudeCode).unwrap_err();
+        let error = machine.find(Agent::ClaudeCode).unwrap_err();
         assert!(matches!(&error, InstallationError::Untrusted { path: at, .. } if *at == path), "{error}");
         fs::set_permissions(&path, before).unwrap();
     }
-    assert_eq!(machine.find(Cli::ClaudeCode).unwrap().program, program);
+    assert_eq!(machine.find(Agent::ClaudeCode).unwrap().program, program);
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::lchown(machine.at("bin/claude"), Some(12345), None).unwrap();
-        let error = machine.find(Cli::ClaudeCode).unwrap_err();
+        let error = machine.find(Agent::ClaudeCode).unwrap_err();
         assert!(error.to_string().contains("belongs to user 12345"), "{error}");
     }
 }
@@ -247,9 +247,9 @@ fn a_file_that_others_could_change_in_a_bound_folder_is_refused() {
     machine.program(&format!("{vendor}/bin/codex"));
     let rg = machine.program(&format!("{vendor}/codex-path/rg"));
     machine.link(&format!("../{vendor}/bin/codex"), "bin/codex");
-    assert_eq!(machine.find(Cli::Codex).unwrap().binds, [machine.at(&vendor)]);
+    assert_eq!(machine.find(Agent::Codex).unwrap().binds, [machine.at(&vendor)]);
     fs::set_permissions(&rg, fs::Permissions::from_mode(0o666)).unwrap();
-    let error = machine.find(Cli::Codex).unwrap_err();
+    let error = machine.find(Agent::Codex).unwrap_err();
     assert!(matches!(&error, InstallationError::Untrusted { path, .. } if *path == rg), "{error}");
 }
 
@@ -259,13 +259,13 @@ fn a_program_for_another_machine_or_loader_is_refused() {
     let mut bytes = fs::read("/bin/true").unwrap();
     bytes[18] = 243;
     machine.file("bin/claude", &bytes);
-    let error = machine.find(Cli::ClaudeCode).unwrap_err();
+    let error = machine.find(Agent::ClaudeCode).unwrap_err();
     assert!(error.to_string().contains("RISC-V"), "{error}");
     let mut bytes = fs::read("/bin/true").unwrap();
     let at = bytes.windows(5).position(|window| window == b"/lib6" || window == b"/lib/").unwrap();
     bytes[at + 1..at + 4].copy_from_slice(b"nix");
     machine.file("bin/opencode", &bytes);
-    let error = machine.find(Cli::OpenCode).unwrap_err();
+    let error = machine.find(Agent::OpenCode).unwrap_err();
     assert!(matches!(error, InstallationError::Loader { .. }), "{error}");
 }
 
@@ -273,18 +273,18 @@ fn a_program_for_another_machine_or_loader_is_refused() {
 fn a_program_that_is_not_on_path_is_named_and_a_loop_of_links_ends() {
     let machine = Machine::new();
     let place = machine.program(".opencode/bin/opencode");
-    let error = machine.find(Cli::OpenCode).unwrap_err();
+    let error = machine.find(Agent::OpenCode).unwrap_err();
     assert!(error.remedy().contains(place.to_str().unwrap()), "{}", error.remedy());
     machine.file("bin/codex", format!("#!/bin/sh\nexec {} \"$@\"\n", machine.at("bin/codex").display()));
-    assert!(matches!(machine.find(Cli::Codex), Err(InstallationError::Script { .. })));
+    assert!(matches!(machine.find(Agent::Codex), Err(InstallationError::Script { .. })));
     machine.link("claude", "bin/claude");
-    assert!(matches!(machine.find(Cli::ClaudeCode), Err(InstallationError::NotFound { .. })));
+    assert!(matches!(machine.find(Agent::ClaudeCode), Err(InstallationError::NotFound { .. })));
 }
 
 /// A CLI that is the shell, with a script.
 fn spoken(machine: &Machine, script: &str) -> Installation {
     Installation {
-        cli: Cli::Codex,
+        agent: Agent::Codex,
         command: machine.at("bin/codex"),
         program: Path::new("/bin/sh").canonicalize().unwrap(),
         script: Some(machine.file("codex.sh", script)),
@@ -297,7 +297,7 @@ fn spoken(machine: &Machine, script: &str) -> Installation {
 async fn a_version_is_asked_for_in_an_empty_folder_without_an_environment() {
     let machine = Machine::new();
     let script = "[ \"$1\" = --version ] && [ -z \"$(ls -A)\" ] && [ \"$PWD\" = \"$HOME\" ] && \
-                  [ -z \"$CARGO_MANIFEST_DIR\" ] && echo left > behind && echo codex-cli 0.166.0\n";
+                  [ -z \"$CARGO_MANIFEST_DIR\" ] && echo left > behind && echo codex-agent 0.166.0\n";
     let asked = spoken(&machine, script);
     for _ in 0..2 {
         assert_eq!(version(&asked, &machine.root).await.unwrap(), "0.166.0");
@@ -339,14 +339,14 @@ async fn the_real_clis_are_found_and_say_their_versions() {
         return;
     };
     let scratch = tempfile::tempdir().unwrap();
-    for cli in Cli::ALL {
+    for agent in Agent::ALL {
         let found =
-            find(cli, &Search { path: std::slice::from_ref(&folder), home: None, exclude: None }).unwrap();
-        assert_eq!(found.command, folder.join(cli.command()));
+            find(agent, &Search { path: std::slice::from_ref(&folder), home: None, exclude: None }).unwrap();
+        assert_eq!(found.command, folder.join(agent.command()));
         assert!(found.script.is_none(), "{found:?}");
         assert_eq!(found.binds.len(), 1, "{found:?}");
         assert!(found.program.starts_with(&found.binds[0]), "{found:?}");
-        assert_eq!(found.path_entries.len(), usize::from(cli == Cli::Codex), "{found:?}");
+        assert_eq!(found.path_entries.len(), usize::from(agent == Agent::Codex), "{found:?}");
         let said = version(&found, scratch.path()).await.unwrap();
         assert!(said.starts_with(|first: char| first.is_ascii_digit()), "{said}");
     }

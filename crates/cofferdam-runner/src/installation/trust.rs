@@ -3,32 +3,32 @@
 
 use std::path::Path;
 
-use super::Cli;
 use super::error::InstallationError;
 use crate::ownership::{self, Doubt};
+use cofferdam_core::Agent;
 
 /// Checks a path and every folder above it. A symlink is judged itself, not by where it leads.
-pub(super) fn check_chain(cli: Cli, path: &Path) -> Result<(), InstallationError> {
-    ownership::check_chain(path).map_err(|doubt| about(cli, doubt))
+pub(super) fn check_chain(agent: Agent, path: &Path) -> Result<(), InstallationError> {
+    ownership::check_chain(path).map_err(|doubt| about(agent, doubt))
 }
 
 /// Checks everything below a folder, which is given to the agent whole.
-pub(super) fn check_tree(cli: Cli, folder: &Path) -> Result<(), InstallationError> {
-    let unreadable = |source| InstallationError::Unreadable { cli, path: folder.to_owned(), source };
+pub(super) fn check_tree(agent: Agent, folder: &Path) -> Result<(), InstallationError> {
+    let unreadable = |source| InstallationError::Unreadable { agent, path: folder.to_owned(), source };
     for entry in folder.read_dir().map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        ownership::check(&path).map_err(|doubt| about(cli, doubt))?;
+        ownership::check(&path).map_err(|doubt| about(agent, doubt))?;
         if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-            check_tree(cli, &path)?;
+            check_tree(agent, &path)?;
         }
     }
     Ok(())
 }
 
 /// What is doubted of a CLI.
-pub(super) fn about(cli: Cli, doubt: Doubt) -> InstallationError {
+pub(super) fn about(agent: Agent, doubt: Doubt) -> InstallationError {
     match doubt {
-        Doubt::Changeable { path, how } => InstallationError::Untrusted { cli, path, how },
-        Doubt::Unreadable { path, source } => InstallationError::Unreadable { cli, path, source },
+        Doubt::Changeable { path, how } => InstallationError::Untrusted { agent, path, how },
+        Doubt::Unreadable { path, source } => InstallationError::Unreadable { agent, path, source },
     }
 }

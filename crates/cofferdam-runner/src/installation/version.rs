@@ -35,7 +35,7 @@ pub(super) async fn version_within(
     within: Duration,
 ) -> Result<String, VersionError> {
     let program = installation.program.clone();
-    let folder = scratch.join(format!("{}-version", installation.cli.command()));
+    let folder = scratch.join(format!("{}-version", installation.agent.command()));
     let asked = {
         let installation = installation.clone();
         tokio::task::spawn_blocking(move || ask_in(&installation, &folder, within)).await
@@ -130,7 +130,7 @@ fn read_some(stdout: &mut Option<ChildStdout>, said: &mut Vec<u8>) -> io::Result
     Ok(())
 }
 
-/// The first word that looks like a version: `2.1.197 (Claude Code)`, `codex-cli 0.166.0`, `1.18.33`.
+/// The first word that looks like a version: `2.1.197 (Claude Code)`, `codex-agent 0.166.0`, `1.18.33`.
 fn parse(said: &str) -> Option<String> {
     let is_version = |word: &&str| {
         word.starts_with(|first: char| first.is_ascii_digit())

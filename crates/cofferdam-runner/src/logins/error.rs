@@ -2,30 +2,30 @@
 
 use std::path::PathBuf;
 
-use cofferdam_core::Provider;
+use cofferdam_core::Agent;
 
 /// Why there is no login that opens a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// Nobody has logged in.
-    #[error("nobody is logged in with {}", title(*cli))]
+    #[error("nobody is logged in with {}", title(*agent))]
     Missing {
         /// With which CLI.
-        cli: Provider,
+        agent: Agent,
     },
     /// The token's time is over. The CLI itself renews it when it is used.
-    #[error("the login of {} in {} has expired: {}", title(*cli), path.display(), renewal(*cli))]
+    #[error("the login of {} in {} has expired: {}", title(*agent), path.display(), renewal(*agent))]
     Expired {
         /// Of which CLI.
-        cli: Provider,
+        agent: Agent,
         /// In which file.
         path: PathBuf,
     },
     /// The file holds nothing that opens the model.
-    #[error("the login of {} in {} cannot be used: {problem}", title(*cli), path.display())]
+    #[error("the login of {} in {} cannot be used: {problem}", title(*agent), path.display())]
     Unusable {
         /// Of which CLI.
-        cli: Provider,
+        agent: Agent,
         /// Which file.
         path: PathBuf,
         /// What is wrong with it.
@@ -38,8 +38,8 @@ impl LoginError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Missing { cli } | Self::Unusable { cli, .. } => log_in(*cli).to_owned(),
-            Self::Expired { cli, .. } => lasting(*cli).to_owned(),
+            Self::Missing { agent } | Self::Unusable { agent, .. } => log_in(*agent).to_owned(),
+            Self::Expired { agent, .. } => lasting(*agent).to_owned(),
         }
     }
 }
@@ -72,45 +72,43 @@ pub enum Problem {
 
 /// How to log in with a CLI.
 #[must_use]
-pub fn log_in(cli: Provider) -> &'static str {
-    match cli {
-        Provider::ClaudeCode => {
+pub fn log_in(agent: Agent) -> &'static str {
+    match agent {
+        Agent::ClaudeCode => {
             "type `claude` and log in, or `export ANTHROPIC_API_KEY=…`, or `claude setup-token` and \
              `export CLAUDE_CODE_OAUTH_TOKEN=…`; it stays outside the sandbox"
         }
-        Provider::Codex => "type `codex login`, or `export OPENAI_API_KEY=…`; it stays outside the sandbox",
-        Provider::OpenCode => {
+        Agent::Codex => "type `codex login`, or `export OPENAI_API_KEY=…`; it stays outside the sandbox",
+        Agent::OpenCode => {
             "type `export ANTHROPIC_API_KEY=…` or `export OPENAI_API_KEY=…`, or `opencode auth login` with a key; it \
              stays outside the sandbox"
         }
     }
 }
 
-fn renewal(cli: Provider) -> &'static str {
-    match cli {
-        Provider::ClaudeCode => "type `claude -p hi` once, which renews it, and try again",
-        Provider::Codex => "type `codex exec hi` once, which renews it, and try again",
-        Provider::OpenCode => "type `opencode auth login`",
+fn renewal(agent: Agent) -> &'static str {
+    match agent {
+        Agent::ClaudeCode => "type `claude -p hi` once, which renews it, and try again",
+        Agent::Codex => "type `codex exec hi` once, which renews it, and try again",
+        Agent::OpenCode => "type `opencode auth login`",
     }
 }
 
 /// What does not end while nobody is there.
-fn lasting(cli: Provider) -> &'static str {
-    match cli {
-        Provider::ClaudeCode => {
+fn lasting(agent: Agent) -> &'static str {
+    match agent {
+        Agent::ClaudeCode => {
             "for runs without you: `claude setup-token`, then `export CLAUDE_CODE_OAUTH_TOKEN=…`, which lasts a year"
         }
-        Provider::Codex => "for runs without you: `export OPENAI_API_KEY=…`, which does not expire",
-        Provider::OpenCode => {
-            "for runs without you: `export ANTHROPIC_API_KEY=…` or `export OPENAI_API_KEY=…`"
-        }
+        Agent::Codex => "for runs without you: `export OPENAI_API_KEY=…`, which does not expire",
+        Agent::OpenCode => "for runs without you: `export ANTHROPIC_API_KEY=…` or `export OPENAI_API_KEY=…`",
     }
 }
 
-fn title(cli: Provider) -> &'static str {
-    match cli {
-        Provider::ClaudeCode => "Claude Code",
-        Provider::Codex => "Codex",
-        Provider::OpenCode => "OpenCode",
+fn title(agent: Agent) -> &'static str {
+    match agent {
+        Agent::ClaudeCode => "Claude Code",
+        Agent::Codex => "Codex",
+        Agent::OpenCode => "OpenCode",
     }
 }

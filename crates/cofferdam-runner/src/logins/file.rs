@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use cofferdam_core::Provider;
+use cofferdam_core::Agent;
 use rustix::fs::{Mode, OFlags};
 
 use super::error::Problem;
@@ -17,7 +17,7 @@ pub(super) const LARGEST: u64 = 1 << 20;
 
 /// A login file.
 pub(super) struct LoginFile {
-    cli: Provider,
+    agent: Agent,
     path: PathBuf,
     read: Mutex<Option<(Stamp, Content)>>,
 }
@@ -33,8 +33,8 @@ struct Stamp {
 }
 
 impl LoginFile {
-    pub(super) fn new(cli: Provider, path: PathBuf) -> Self {
-        Self { cli, path, read: Mutex::new(None) }
+    pub(super) fn new(agent: Agent, path: PathBuf) -> Self {
+        Self { agent, path, read: Mutex::new(None) }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -62,7 +62,7 @@ impl LoginFile {
         if bytes.len() as u64 > LARGEST {
             return Err(Problem::TooLarge);
         }
-        match (parse(self.cli, &bytes), &*known) {
+        match (parse(self.agent, &bytes), &*known) {
             (Ok(content), _) => {
                 *known = Some((stamp, content.clone()));
                 Ok(Some(content))

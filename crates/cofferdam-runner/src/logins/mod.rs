@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cofferdam_broker::Credential;
-use cofferdam_core::{Login, Provider, Vendor};
+use cofferdam_core::{Agent, Login, Vendor};
 
 pub use error::{LoginError, Problem, log_in};
 pub use places::LoginPlaces;
@@ -30,7 +30,7 @@ use file::LoginFile;
 /// The logins of this machine's user. Clones share what was read.
 #[derive(Clone, Default)]
 pub struct Logins {
-    files: Arc<BTreeMap<Provider, Vec<LoginFile>>>,
+    files: Arc<BTreeMap<Agent, Vec<LoginFile>>>,
 }
 
 /// A login that opens a model.
@@ -59,24 +59,25 @@ impl Logins {
     /// The logins in these places. Nothing is read yet.
     #[must_use]
     pub fn new(places: LoginPlaces) -> Self {
-        let files = |cli| places.files(cli).iter().map(|path| LoginFile::new(cli, path.clone())).collect();
-        Self { files: Arc::new(Provider::ALL.into_iter().map(|cli| (cli, files(cli))).collect()) }
+        let files =
+            |agent| places.files(agent).iter().map(|path| LoginFile::new(agent, path.clone())).collect();
+        Self { files: Arc::new(Agent::ALL.into_iter().map(|agent| (agent, files(agent))).collect()) }
     }
 
     /// What a CLI's login opens of a vendor, as it is on the disk now.
     ///
     /// # Errors
     /// [`LoginError`] if there is no login, or none that opens anything.
-    pub fn current(&self, cli: Provider, vendor: Vendor, now_ms: u64) -> Result<OpenLogin, LoginError> {
+    pub fn current(&self, agent: Agent, vendor: Vendor, now_ms: u64) -> Result<OpenLogin, LoginError> {
         let mut first_problem = None;
-        for file in self.files.get(&cli).into_iter().flatten() {
-            match usable(file, cli, vendor, now_ms) {
+        for file in self.files.get(&agent).into_iter().flatten() {
+            match usable(file, agent, vendor, now_ms) {
                 Ok(Some(open)) => return Ok(open),
                 Ok(None) => {}
                 Err(error) => drop(first_problem.get_or_insert(error)),
             }
         }
-        Err(first_problem.unwrap_or(LoginError::Missing { cli }))
+        Err(first_problem.unwrap_or(LoginError::Missing { agent }))
     }
 
     /// Every secret in the files, usable or not, so that none of them is ever shown.
@@ -90,16 +91,16 @@ impl Logins {
 /// `None` if there is nothing for this vendor in the file, or no file.
 fn usable(
     file: &LoginFile,
-    cli: Provider,
+    agent: Agent,
     vendor: Vendor,
     now_ms: u64,
 ) -> Result<Option<OpenLogin>, LoginError> {
-    let unusable = |problem| LoginError::Unusable { cli, path: file.path().to_owned(), problem };
+    let unusable = |problem| LoginError::Unusable { agent, path: file.path().to_owned(), problem };
     let Some(content) = file.read().map_err(unusable)? else { return Ok(None) };
     let Some(door) = content.doors.into_iter().find(|door| door.vendor == vendor) else { return Ok(None) };
     let opener = door.opener.map_err(unusable)?;
     match opener.expires_at_ms {
-        Some(at) if at <= now_ms => Err(LoginError::Expired { cli, path: file.path().to_owned() }),
+        Some(at) if at <= now_ms => Err(LoginError::Expired { agent, path: file.path().to_owned() }),
         expires_at_ms => Ok(Some(OpenLogin {
             path: file.path().to_owned(),
             credential: opener.credential,
@@ -133,11 +134,11 @@ struct Opener {
 }
 
 /// Reads what a CLI wrote.
-fn parse(cli: Provider, bytes: &[u8]) -> Result<Content, Problem> {
-    match cli {
-        Provider::ClaudeCode => claude::parse(bytes),
-        Provider::Codex => codex::parse(bytes),
-        Provider::OpenCode => opencode::parse(bytes),
+fn parse(agent: Agent, bytes: &[u8]) -> Result<Content, Problem> {
+    match agent {
+        Agent::ClaudeCode => claude::parse(bytes),
+        Agent::Codex => codex::parse(bytes),
+        Agent::OpenCode => opencode::parse(bytes),
     }
 }
 

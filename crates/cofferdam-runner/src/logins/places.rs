@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::Provider;
+use cofferdam_core::Agent;
 
 /// The files that logins may be in, the first that opens something counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,11 +40,11 @@ impl LoginPlaces {
 
     /// The files of a CLI.
     #[must_use]
-    pub fn files(&self, cli: Provider) -> &[PathBuf] {
-        match cli {
-            Provider::ClaudeCode => &self.claude,
-            Provider::Codex => &self.codex,
-            Provider::OpenCode => &self.opencode,
+    pub fn files(&self, agent: Agent) -> &[PathBuf] {
+        match agent {
+            Agent::ClaudeCode => &self.claude,
+            Agent::Codex => &self.codex,
+            Agent::OpenCode => &self.opencode,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cofferdam_broker::Credential;
-use cofferdam_core::{Login, Provider, Vendor};
+use cofferdam_core::{Agent, Login, Vendor};
 use serde_json::{Value, json};
 
 use super::*;
@@ -32,7 +32,7 @@ impl Home {
     }
 
     fn claude(&self) -> Result<OpenLogin, LoginError> {
-        self.logins().current(Provider::ClaudeCode, Vendor::Anthropic, NOW)
+        self.logins().current(Agent::ClaudeCode, Vendor::Anthropic, NOW)
     }
 }
 
@@ -68,7 +68,7 @@ fn secret(open: &OpenLogin) -> &str {
 #[test]
 fn a_login_of_claude_code_is_a_bearer_token_with_its_subscription() {
     let home = Home::new();
-    assert_eq!(home.claude().unwrap_err(), LoginError::Missing { cli: Provider::ClaudeCode });
+    assert_eq!(home.claude().unwrap_err(), LoginError::Missing { agent: Agent::ClaudeCode });
     let path = home.write(".claude/.credentials.json", claude("sk-ant-oat01-abc", NOW + 1));
     let open = home.claude().unwrap();
     assert!(open.credential == Credential::Bearer("sk-ant-oat01-abc".to_owned()));
@@ -80,7 +80,7 @@ fn a_login_of_claude_code_is_a_bearer_token_with_its_subscription() {
 #[test]
 fn a_login_of_codex_is_a_key_or_a_subscription_with_its_account() {
     let home = Home::new();
-    let current = || home.logins().current(Provider::Codex, Vendor::Openai, NOW);
+    let current = || home.logins().current(Agent::Codex, Vendor::Openai, NOW);
     home.write(".codex/auth.json", r#"{"OPENAI_API_KEY": "sk-of-codex"}"#);
     assert!(current().unwrap().credential == Credential::ApiKey("sk-of-codex".to_owned()));
     assert_eq!(current().unwrap().login, Login::Key);
@@ -102,7 +102,7 @@ fn of_opencode_keys_count_for_their_vendor_and_subscriptions_do_not() {
         "github-copilot": {"type": "oauth", "access": "x", "refresh": "y", "expires": 0},
     });
     home.write(".local/share/opencode/auth.json", auth.to_string());
-    let current = |vendor| home.logins().current(Provider::OpenCode, vendor, NOW);
+    let current = |vendor| home.logins().current(Agent::OpenCode, vendor, NOW);
     assert_eq!(secret(&current(Vendor::Openai).unwrap()), "sk-of-opencode");
     let error = current(Vendor::Anthropic).unwrap_err();
     assert!(matches!(error, LoginError::Unusable { problem: Problem::Subscription, .. }), "{error}");
@@ -113,7 +113,7 @@ fn of_opencode_keys_count_for_their_vendor_and_subscriptions_do_not() {
 fn a_token_that_was_renewed_is_seen_by_the_next_question() {
     let home = Home::new();
     let logins = home.logins();
-    let current = || logins.current(Provider::ClaudeCode, Vendor::Anthropic, NOW);
+    let current = || logins.current(Agent::ClaudeCode, Vendor::Anthropic, NOW);
     home.write(".claude/.credentials.json", claude("first", NOW + 1));
     assert_eq!(secret(&current().unwrap()), "first");
     // In place, and by a rename, as the CLIs do it.
@@ -128,7 +128,7 @@ fn a_token_that_was_renewed_is_seen_by_the_next_question() {
 fn a_file_that_is_just_being_written_does_not_end_what_it_held() {
     let home = Home::new();
     let logins = home.logins();
-    let current = || logins.current(Provider::ClaudeCode, Vendor::Anthropic, NOW);
+    let current = || logins.current(Agent::ClaudeCode, Vendor::Anthropic, NOW);
     home.write(".claude/.credentials.json", claude("first", NOW + 1));
     current().unwrap();
     home.write(".claude/.credentials.json", &claude("second", NOW + 1)[..30]);
@@ -136,7 +136,7 @@ fn a_file_that_is_just_being_written_does_not_end_what_it_held() {
     home.write(".claude/.credentials.json", claude("second", NOW + 1));
     assert_eq!(secret(&current().unwrap()), "second");
     fs::remove_file(home.0.path().join(".claude/.credentials.json")).unwrap();
-    assert_eq!(current().unwrap_err(), LoginError::Missing { cli: Provider::ClaudeCode });
+    assert_eq!(current().unwrap_err(), LoginError::Missing { agent: Agent::ClaudeCode });
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn variables_move_the_folders_and_claude_codes_own_one_counts_for_both() {
     let places = |set: &[(&str, &str)]| {
         let var = |name: &str| set.iter().find(|(it, _)| *it == name).map(|(_, path)| PathBuf::from(path));
         let places = LoginPlaces::of(Some(home), var);
-        places.files(Provider::ClaudeCode).iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
+        places.files(Agent::ClaudeCode).iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
     };
     let usual = ["/home/me/.claude/.credentials.json", "/home/me/.config/claude/.credentials.json"];
     assert_eq!(places(&[]), usual);
@@ -232,7 +232,7 @@ fn variables_move_the_folders_and_claude_codes_own_one_counts_for_both() {
     assert_eq!(places(&both), ["/a/.credentials.json", "/c/.credentials.json"]);
     let codex = |name: &'static str| {
         let places = LoginPlaces::of(Some(home), |it| (it == name).then(|| PathBuf::from("/x")));
-        places.files(Provider::Codex).to_vec()
+        places.files(Agent::Codex).to_vec()
     };
     for name in ["CODEX_AUTH_DIR", "CODEX_HOME"] {
         assert_eq!(codex(name), [PathBuf::from("/x/auth.json")]);

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use cofferdam_api::{AgentList, AgentResponse};
-use cofferdam_core::{Effective, Provider, choose_agent};
+use cofferdam_core::{Agent, Effective, choose_agent};
 
 use crate::access::By;
 use crate::errors::Answer;
@@ -18,7 +18,7 @@ pub(crate) async fn list_agents(By(actor, app): By) -> Answer<AgentList> {
 
 fn agents(settings: &Effective) -> Vec<AgentResponse> {
     let set = &settings.settings.agents;
-    let own = Provider::ALL.into_iter().map(Provider::as_str).filter(|name| !set.contains_key(*name));
+    let own = Agent::ALL.into_iter().map(Agent::as_str).filter(|name| !set.contains_key(*name));
     let named = set.keys().filter_map(|name| agent(name.as_str(), settings));
     named.chain(own.filter_map(|name| agent(name, settings))).collect()
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cofferdam_api::{Client, CreateRunRequest};
 use cofferdam_core::{
-    Actor, AgentSetup, Effective, EventType, InputSyntax, Mode, NewEvent, NodeId, Origin, Outcome, PlaceId,
-    Placement, Policy, PromptSetup, Provider, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source,
+    Actor, Agent, AgentSetup, Effective, EventType, InputSyntax, Mode, NewEvent, NodeId, Origin, Outcome,
+    PlaceId, Placement, Policy, PromptSetup, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source,
     Surroundings, ValueError, Variable, WorkspaceKind, read_layer,
 };
 use cofferdam_operations::{MadeKey, NewKeyInput, NewRun, Operations, Way};
@@ -215,8 +215,8 @@ impl Surroundings for Elsewhere {
         Variable::Unknown
     }
 
-    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Provider, ValueError> {
-        Ok(Provider::ClaudeCode)
+    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {
+        Ok(Agent::ClaudeCode)
     }
 }
 

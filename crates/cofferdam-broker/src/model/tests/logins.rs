@@ -1,4 +1,4 @@
-use cofferdam_core::{Provider, TroubleKind};
+use cofferdam_core::{Agent, TroubleKind};
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ async fn codex_may_ask_which_models_a_login_has_and_nothing_else() {
 async fn a_login_that_opens_nothing_is_written_down_as_the_trouble_of_the_call() {
     let fake = Fake::start(|_| answered()).await;
     let mut setup = Setup::at(&fake);
-    setup.grant.agent = Some(Provider::OpenCode);
+    setup.grant.agent = Some(Agent::OpenCode);
     let rig = setup.open().await;
     let (status, body) = rig.post(MESSAGES, &message()).await;
     assert_eq!(status, StatusCode::BAD_REQUEST, "no agent repeats it");

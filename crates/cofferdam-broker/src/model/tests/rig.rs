@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use cofferdam_core::{AttemptRef, Budget, EventType, NewEvent, Provider, RunId, Spent, Vendor};
+use cofferdam_core::{Agent, AttemptRef, Budget, EventType, NewEvent, RunId, Spent, Vendor};
 use cofferdam_net::{AddressCheck, Client, Dialer};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -253,8 +253,8 @@ impl Memory {
 struct Keys(Option<String>, Credential);
 
 impl Secrets for Keys {
-    fn upstream(&self, _: Vendor, agent: Option<Provider>) -> Result<Upstream, Locked> {
-        if agent == Some(Provider::OpenCode) {
+    fn upstream(&self, _: Vendor, agent: Option<Agent>) -> Result<Upstream, Locked> {
+        if agent == Some(Agent::OpenCode) {
             return Err(Locked::Login("the login has expired".to_owned()));
         }
         let base_url = self.0.clone().ok_or(Locked::NoKey)?;

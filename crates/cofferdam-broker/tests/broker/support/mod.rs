@@ -12,7 +12,7 @@ use cofferdam_broker::{
     Bounds, Broker, GitCredential, GitRepository, Grant, Locked, NoGitCredential, Options, PriceTable,
     Secrets, Upstream,
 };
-use cofferdam_core::{AllowRule, AttemptRef, Forward, Provider, RunId, Vendor, gateway};
+use cofferdam_core::{Agent, AllowRule, AttemptRef, Forward, RunId, Vendor, gateway};
 use cofferdam_local_servers::NameServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -39,7 +39,7 @@ pub(crate) struct Client {
 struct NoSecrets;
 
 impl Secrets for NoSecrets {
-    fn upstream(&self, _: Vendor, _: Option<Provider>) -> Result<Upstream, Locked> {
+    fn upstream(&self, _: Vendor, _: Option<Agent>) -> Result<Upstream, Locked> {
         Err(Locked::NoKey)
     }
 

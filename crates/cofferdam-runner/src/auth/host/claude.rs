@@ -6,7 +6,7 @@ use super::{Answer, Asked, refuses_key, senseless};
 use crate::auth::PROMPT;
 use crate::auth::status::AuthWord;
 use crate::auth::verdict::Verdict;
-use crate::installation::Cli;
+use cofferdam_core::Agent;
 
 /// Its own default is ten retries, three minutes.
 const VARIABLES: [(&str, &str); 3] = [
@@ -28,7 +28,7 @@ fn judge(answer: &Answer) -> Verdict {
         let line: Value = serde_json::from_str(line).ok()?;
         (line.get("type")?.as_str()? == "result").then_some(line)
     });
-    let Some(result) = result else { return senseless(Cli::ClaudeCode, answer.code) };
+    let Some(result) = result else { return senseless(Agent::ClaudeCode, answer.code) };
     let text = |name: &str| result.get(name).and_then(Value::as_str).unwrap_or_default();
     let status = result.get("api_error_status").and_then(Value::as_u64);
     match (result.get("is_error").and_then(Value::as_bool), status) {
@@ -47,7 +47,7 @@ fn judge(answer: &Answer) -> Verdict {
             Verdict::late(AuthWord::AuthRequired, message)
         }
         (Some(true), _) => Verdict::late(AuthWord::Unknown, format!("claude says: {}", text("result"))),
-        (Some(false) | None, _) => senseless(Cli::ClaudeCode, answer.code),
+        (Some(false) | None, _) => senseless(Agent::ClaudeCode, answer.code),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Answer, Asked, senseless};
 use crate::auth::PROMPT;
 use crate::auth::status::AuthWord;
 use crate::auth::verdict::Verdict;
-use crate::installation::Cli;
+use cofferdam_core::Agent;
 
 /// What it is told without a login: where a key from the environment is good.
 const PUBLIC_URL: &str = "https://api.openai.com/v1";
@@ -28,7 +28,7 @@ pub(super) async fn check(asked: &Asked<'_>) -> Result<Verdict, Verdict> {
             let message = "codex is not logged in; type: codex login; or: export OPENAI_API_KEY=…";
             return Ok(Verdict::late(AuthWord::AuthRequired, message));
         }
-        code => return Ok(senseless(Cli::Codex, code)),
+        code => return Ok(senseless(Agent::Codex, code)),
     };
     asked.ask(arguments(asked, provider.as_deref()), &[]).await.map(|answer| judge(&answer))
 }
@@ -78,7 +78,7 @@ fn judge(answer: &Answer) -> Verdict {
     }
     match of("turn.completed") {
         Some(_) if answer.code == Some(0) => Verdict::late(AuthWord::Ok, "the model answered `codex exec`"),
-        Some(_) | None => senseless(Cli::Codex, answer.code),
+        Some(_) | None => senseless(Agent::Codex, answer.code),
     }
 }
 

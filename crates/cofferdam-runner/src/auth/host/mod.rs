@@ -7,14 +7,14 @@ mod opencode;
 
 use std::path::Path;
 
-use cofferdam_core::{AgentSetup, EventType, Network, Outcome, Policy, with_causes};
+use cofferdam_core::{Agent, AgentSetup, EventType, Network, Outcome, Policy, with_causes};
 use tokio::time::Instant;
 
 use super::AuthCheck;
 use super::one_run::{Seen, one_run};
 use super::status::AuthWord;
 use super::verdict::Verdict;
-use crate::installation::{self, Cli};
+use crate::installation;
 use crate::node::Node;
 
 /// Variables by which the CLIs find keys, logins and their servers. Everything else stays away from them.
@@ -73,9 +73,9 @@ pub(super) async fn check(node: &Node, check: &AuthCheck) -> Verdict {
     };
     let asked = Asked { node, check, program: &program, deadline: Instant::now() + check.timeout() };
     let verdict = match check.cli {
-        Cli::ClaudeCode => claude::check(&asked).await,
-        Cli::Codex => codex::check(&asked).await,
-        Cli::OpenCode => opencode::check(&asked).await,
+        Agent::ClaudeCode => claude::check(&asked).await,
+        Agent::Codex => codex::check(&asked).await,
+        Agent::OpenCode => opencode::check(&asked).await,
     };
     verdict.unwrap_or_else(|stop| stop)
 }
@@ -143,7 +143,7 @@ fn answer(seen: Seen, check: &AuthCheck) -> Result<Answer, Verdict> {
 }
 
 /// What was said that is none of the answers of a CLI that works.
-fn senseless(cli: Cli, code: Option<i32>) -> Verdict {
+fn senseless(cli: Agent, code: Option<i32>) -> Verdict {
     let how = code.map_or_else(|| "a signal".to_owned(), |code| format!("status {code}"));
     let message = format!("{} ended with {how} and without an answer that can be read", cli.command());
     Verdict::late(AuthWord::Unknown, message)

@@ -4,14 +4,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use cofferdam_core::Vendor;
+use cofferdam_core::{Agent, Vendor};
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Asked, refuses_key, senseless};
 use crate::auth::PROMPT;
 use crate::auth::status::AuthWord;
 use crate::auth::verdict::Verdict;
-use crate::installation::Cli;
 
 /// Each of these would call a server that has nothing to do with the check.
 const VARIABLES: [(&str, &str); 5] = [
@@ -102,7 +101,7 @@ fn judge(answer: &Answer) -> Verdict {
     };
     match lines.iter().find(stopped) {
         Some(_) if answer.code == Some(0) => Verdict::late(AuthWord::Ok, "the model answered `opencode run`"),
-        Some(_) | None => senseless(Cli::OpenCode, answer.code),
+        Some(_) | None => senseless(Agent::OpenCode, answer.code),
     }
 }
 

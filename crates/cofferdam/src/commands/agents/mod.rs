@@ -4,8 +4,8 @@ mod list;
 mod show;
 
 use clap::{Args, Subcommand};
-use cofferdam_core::with_causes;
-use cofferdam_runner::installation::{Cli, Search, find};
+use cofferdam_core::{Agent, with_causes};
+use cofferdam_runner::installation::{Search, find};
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
@@ -90,7 +90,7 @@ impl Looked {
 }
 
 /// Where a CLI is, or why it cannot be used and what to type.
-pub(crate) fn installed(cli: Cli, caller: &Caller) -> Result<String, String> {
+pub(crate) fn installed(cli: Agent, caller: &Caller) -> Result<String, String> {
     let (path, home) = (caller.path(), caller.home());
     let exclude = repository_around(&caller.current_folder);
     let search = Search { path: &path, home: home.as_deref(), exclude: exclude.as_deref() };

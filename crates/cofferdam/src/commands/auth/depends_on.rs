@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use cofferdam_core::Provider;
+use cofferdam_core::Agent;
 use cofferdam_runner::auth::AuthCheck;
 
 use crate::caller::Caller;
@@ -37,7 +37,7 @@ pub(super) fn depends_on(check: &AuthCheck, caller: &Caller) -> Vec<Vec<u8>> {
         }
     }
     let places = login_places(caller);
-    let files = Provider::ALL.into_iter().flat_map(|cli| places.files(cli));
+    let files = Agent::ALL.into_iter().flat_map(|cli| places.files(cli));
     parts.extend(files.map(|path| file_state(path).into_bytes()));
     parts
 }
@@ -53,7 +53,6 @@ fn file_state(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use cofferdam_core::Policy;
-    use cofferdam_runner::installation::Cli;
 
     use super::*;
 
@@ -65,7 +64,7 @@ mod tests {
             let all = [variables, &[("HOME", home)]].concat();
             let env = all.into_iter().map(|(name, value)| (name.into(), value.into()));
             let caller = Caller { env: env.collect(), current_folder: "/".into() };
-            let (agent, cli) = ("coder".to_owned(), Cli::ClaudeCode);
+            let (agent, cli) = ("coder".to_owned(), Agent::ClaudeCode);
             let check = AuthCheck { agent, cli, model: None, policy, exclude: None, timeout: None };
             depends_on(&check, &caller)
         };

@@ -1,6 +1,6 @@
 //! What `init` finds: sandboxes that work, agents that are installed, and what they reach their models with.
 
-use cofferdam_core::{Effective, LimitsRule, Mode, Policy, Provider};
+use cofferdam_core::{Agent, Effective, LimitsRule, Mode, Policy};
 use cofferdam_runner::Home;
 
 use crate::caller::Caller;
@@ -20,7 +20,7 @@ pub(super) struct Found {
 }
 
 struct FoundAgent {
-    provider: Provider,
+    provider: Agent,
     /// Where its CLI is, or what to do.
     cli: Result<String, String>,
     /// What it reaches its model with, or what to do.
@@ -34,7 +34,7 @@ impl Found {
         let node = node::register(home, caller, setup).await?;
         let mut modes = Vec::new();
         for mode in [Mode::Native, Mode::Docker, Mode::Apple] {
-            let policy = policy_of(Provider::ClaudeCode.as_str(), Some(mode), caller, settings)
+            let policy = policy_of(Agent::ClaudeCode.as_str(), Some(mode), caller, settings)
                 .map_or_else(|_| Policy { mode, ..Policy::default() }, |(policy, _)| policy);
             let policy = Policy { limits_rule: LimitsRule::BestEffort, ..policy };
             let works = match node.backend(mode) {
@@ -44,12 +44,12 @@ impl Found {
             modes.push((mode, works));
         }
         let secrets = CallerSecrets::of(caller)?;
-        let agent = |provider: Provider| {
+        let agent = |provider: Agent| {
             let access = secrets.describe(&plain(provider).setup(String::new()));
             let access = access.map_err(|error| no_model(&error).hint);
             FoundAgent { provider, cli: installed(provider, caller), access }
         };
-        Ok(Self { modes, agents: Provider::ALL.into_iter().map(agent).collect() })
+        Ok(Self { modes, agents: Agent::ALL.into_iter().map(agent).collect() })
     }
 
     /// For people.
@@ -78,7 +78,7 @@ impl Found {
     }
 
     /// The first agent that would start. In a container its CLI is the image's.
-    pub(super) fn best_agent(&self, mode: Mode) -> Option<Provider> {
+    pub(super) fn best_agent(&self, mode: Mode) -> Option<Agent> {
         let is_there = |agent: &&FoundAgent| mode.is_container() || agent.cli.is_ok();
         let with_access = self.agents.iter().filter(is_there).find(|agent| agent.access.is_ok());
         with_access.or_else(|| self.agents.iter().find(|agent| agent.cli.is_ok())).map(|agent| agent.provider)
@@ -88,7 +88,7 @@ impl Found {
 #[cfg(test)]
 impl Found {
     /// A machine with these.
-    pub(super) fn of<const M: usize, const A: usize>(modes: [Mode; M], agents: [Provider; A]) -> Self {
+    pub(super) fn of<const M: usize, const A: usize>(modes: [Mode; M], agents: [Agent; A]) -> Self {
         let mode = |mode| (mode, if modes.contains(&mode) { Ok(()) } else { Err("no".to_owned()) });
         let agent = |provider| {
             let is = |there: bool| if there { Ok("there".to_owned()) } else { Err("no".to_owned()) };
@@ -97,7 +97,7 @@ impl Found {
         };
         Self {
             modes: [Mode::Native, Mode::Docker, Mode::Apple].map(mode).into(),
-            agents: Provider::ALL.map(agent).into(),
+            agents: Agent::ALL.map(agent).into(),
         }
     }
 }

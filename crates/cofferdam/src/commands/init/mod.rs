@@ -6,7 +6,7 @@ mod questions;
 use std::io::{IsTerminal, stdin};
 
 use clap::Args;
-use cofferdam_core::{AgentName, Effective, Mode, Origin, Provider};
+use cofferdam_core::{Agent, AgentName, Effective, Mode, Origin};
 
 use self::found::Found;
 use self::questions::Questions;
@@ -30,7 +30,7 @@ const USUAL_NAME: &str = "coder";
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Plan {
     mode: Option<Mode>,
-    agent: Option<(AgentName, Provider)>,
+    agent: Option<(AgentName, Agent)>,
 }
 
 /// Looks, asks, writes, and says what to type next.
@@ -83,11 +83,11 @@ fn plan(found: &Found, settings: &Effective, questions: &mut Questions) -> Resul
     let mut plan = Plan { mode: Some(mode).filter(|mode| before != Some(*mode)), agent: None };
     // Who has agents knows how to add another.
     if settings.settings.agents.is_empty() {
-        let mut agents: Vec<&str> = Provider::ALL.iter().map(|provider| provider.as_str()).collect();
+        let mut agents: Vec<&str> = Agent::ALL.iter().map(|provider| provider.as_str()).collect();
         agents.push("none");
-        let default = found.best_agent(mode).map_or("none", Provider::as_str);
+        let default = found.best_agent(mode).map_or("none", Agent::as_str);
         let answer = questions.choose("Which agent works for you?", &agents, default)?;
-        if let Some(provider) = Provider::ALL.into_iter().find(|provider| provider.as_str() == answer) {
+        if let Some(provider) = Agent::ALL.into_iter().find(|provider| provider.as_str() == answer) {
             plan.agent = Some((questions.name("What is it called?", USUAL_NAME)?, provider));
         }
     }
@@ -123,9 +123,9 @@ mod tests {
 
     #[test]
     fn defaults_leave_alone_what_is_set() {
-        let found = Found::of([Mode::Docker], [Provider::Codex]);
+        let found = Found::of([Mode::Docker], [Agent::Codex]);
         let fresh = plan(&found, &settings("{}"), &mut Questions::silent()).unwrap();
-        let coder = ("coder".parse().unwrap(), Provider::Codex);
+        let coder = ("coder".parse().unwrap(), Agent::Codex);
         assert_eq!(fresh, Plan { mode: Some(Mode::Docker), agent: Some(coder) });
         let set = r#"{"sandbox": {"mode": "native"}, "agents": {"mine": {"provider": "opencode"}}}"#;
         assert_eq!(plan(&found, &settings(set), &mut Questions::silent()).unwrap(), Plan::default());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cofferdam_core::{AgentSetup, Mode, PromptSetup, Provider};
+use cofferdam_core::{Agent, AgentSetup, Mode, PromptSetup};
 use cofferdam_runner::NoModel;
 use cofferdam_runner::installation::{InstallationError, Search, find};
 use cofferdam_runner::logins::LoginError;
@@ -36,9 +36,9 @@ impl Agents<'_> {
         &self,
         mode: Mode,
         setup: &PromptSetup,
-    ) -> Result<(Provider, String), UsageError> {
+    ) -> Result<(Agent, String), UsageError> {
         let mut installed = Vec::new();
-        for cli in Provider::ALL {
+        for cli in Agent::ALL {
             let Ok(place) = self.place(cli, mode) else { continue };
             match self.secrets.choose_for(&AgentSetup::of(cli, setup.clone())) {
                 Ok(_) => return Ok((cli, format!("using {} ({place})", cli.title()))),
@@ -58,7 +58,7 @@ impl Agents<'_> {
 
     /// Where an agent's CLI is. What is installed here does not matter to a container: its image has agents of its own,
     /// or has not.
-    fn place(&self, cli: Provider, mode: Mode) -> Result<String, InstallationError> {
+    fn place(&self, cli: Agent, mode: Mode) -> Result<String, InstallationError> {
         if mode.is_container() {
             return Ok("of the image".to_owned());
         }
@@ -68,7 +68,7 @@ impl Agents<'_> {
     }
 }
 
-fn has_no_model(cli: Provider, error: &LoginError) -> UsageError {
+fn has_no_model(cli: Agent, error: &LoginError) -> UsageError {
     let NoModel { message, hint } = no_model(error);
     tracing::warn!(agent = cli.as_str(), "{message}; nothing was started");
     UsageError::new(message, hint)

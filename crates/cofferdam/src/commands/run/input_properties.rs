@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use clap::Parser;
 use cofferdam_core::{
-    Context, Effective, InputError, InputSyntax, LimitsRule, LocalUrls, Mode, Origin, PlaceId, Placing,
-    PromptSetup, Provider, RunId, RunRequest, Surroundings, ValueError, Variable, Workspace, read_layer,
+    Agent, Context, Effective, InputError, InputSyntax, LimitsRule, LocalUrls, Mode, Origin, PlaceId,
+    Placing, PromptSetup, RunId, RunRequest, Surroundings, ValueError, Variable, Workspace, read_layer,
     validate,
 };
 use proptest::prelude::*;
@@ -200,8 +200,8 @@ impl Surroundings for Place {
         if name == "LANG" { Variable::Set } else { Variable::Unset }
     }
 
-    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Provider, ValueError> {
-        Ok(Provider::ClaudeCode)
+    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {
+        Ok(Agent::ClaudeCode)
     }
 }
 

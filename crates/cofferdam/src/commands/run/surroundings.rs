@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Mode, PromptSetup, Provider, Surroundings, ValueError, Variable};
+use cofferdam_core::{Agent, Mode, PromptSetup, Surroundings, ValueError, Variable};
 
 use super::agent::Agents;
 use super::env;
@@ -48,7 +48,7 @@ impl Surroundings for CommandSurroundings<'_> {
         env::variable(name, self.agents.caller)
     }
 
-    fn default_agent(&self, mode: Mode, setup: &PromptSetup) -> Result<Provider, ValueError> {
+    fn default_agent(&self, mode: Mode, setup: &PromptSetup) -> Result<Agent, ValueError> {
         let (provider, notice) = self.agents.first_that_can(mode, setup)?;
         self.chosen.replace(Some(notice));
         Ok(provider)

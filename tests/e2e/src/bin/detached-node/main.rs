@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use breakable::Breakable;
 use cofferdam_broker::GitCredential;
-use cofferdam_core::{EngineAddress, Login, Provider, Redactor, Vendor};
+use cofferdam_core::{Agent, EngineAddress, Login, Redactor, Vendor};
 use cofferdam_runner::logins::{LoginPlaces, Logins};
 use cofferdam_runner::{
     BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, DispatcherOptions, Home, ModelChoice, ModesRule,
@@ -89,7 +89,7 @@ fn search_path() -> Vec<PathBuf> {
 }
 
 /// A key, or the CLI's own login.
-fn model(cli: Provider, vendors: &[Vendor]) -> Result<ModelChoice, NoModel> {
+fn model(cli: Agent, vendors: &[Vendor]) -> Result<ModelChoice, NoModel> {
     let has_key =
         |vendor: &&Vendor| std::env::var_os(vendor.key_variable()).is_some_and(|key| !key.is_empty());
     if let Some(&vendor) = vendors.iter().find(has_key) {

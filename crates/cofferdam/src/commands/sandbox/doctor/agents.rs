@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::with_causes;
-use cofferdam_runner::installation::{Cli, Search, find, version};
+use cofferdam_core::{Agent, with_causes};
+use cofferdam_runner::installation::{Search, find, version};
 use cofferdam_sandbox::{Finding, Status};
 
 use crate::caller::Caller;
@@ -16,7 +16,7 @@ pub(super) async fn agents(caller: &Caller) -> Result<Vec<Finding>, Failure> {
     let scratch = tempfile::tempdir().map_err(|error| {
         Failure::internal("no folder can be made to ask agents for their version in", &error)
     })?;
-    let [claude, codex, opencode] = Cli::ALL;
+    let [claude, codex, opencode] = Agent::ALL;
     let (claude, codex, opencode) = tokio::join!(
         agent(claude, caller, scratch.path()),
         agent(codex, caller, scratch.path()),
@@ -25,7 +25,7 @@ pub(super) async fn agents(caller: &Caller) -> Result<Vec<Finding>, Failure> {
     Ok(vec![claude, codex, opencode])
 }
 
-async fn agent(cli: Cli, caller: &Caller, scratch: &Path) -> Finding {
+async fn agent(cli: Agent, caller: &Caller, scratch: &Path) -> Finding {
     let path: Vec<PathBuf> =
         caller.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
     let (home, repository) = (caller.home(), repository_around(&caller.current_folder));

@@ -8,9 +8,8 @@ mod models;
 mod report;
 
 use clap::Args;
-use cofferdam_core::{Mode, Settings};
+use cofferdam_core::{Agent, Mode, Settings};
 use cofferdam_runner::Home;
-use cofferdam_runner::installation::Cli;
 use cofferdam_sandbox::{Finding, Status, docker};
 
 use self::report::Report;
@@ -42,11 +41,11 @@ pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, 
         findings.extend(agents::agents(caller).await?);
     }
     let models = models::models(caller);
-    let is_usable = |cli: &Cli| {
+    let is_usable = |cli: &Agent| {
         let there = |one: &Finding| one.name == cli.as_str() && one.status == Status::Ok;
         findings.iter().any(there) && models.has_key_for(*cli)
     };
-    let prompt = Cli::ALL.into_iter().filter(is_usable).collect();
+    let prompt = Agent::ALL.into_iter().filter(is_usable).collect();
     findings.extend(models.findings);
     findings.extend(configured::configured(caller));
     if mode == Mode::Native {

@@ -1,6 +1,6 @@
 //! Keys, logins and addresses of the models. Whether there is a key is said, and never a part of it.
 
-use cofferdam_core::{Login, Provider, Vendor};
+use cofferdam_core::{Agent, Login, Vendor};
 use cofferdam_runner::logins::{LoginError, Logins, OpenLogin, log_in, shown_path};
 use cofferdam_sandbox::{Finding, Status};
 
@@ -9,13 +9,13 @@ use crate::secrets;
 
 /// What there is to reach models with.
 pub(super) struct Models {
-    usable: Vec<Provider>,
+    usable: Vec<Agent>,
     pub(super) findings: Vec<Finding>,
 }
 
 impl Models {
     /// Whether a run of this CLI has a key or a login.
-    pub(super) fn has_key_for(&self, cli: Provider) -> bool {
+    pub(super) fn has_key_for(&self, cli: Agent) -> bool {
         self.usable.contains(&cli)
     }
 }
@@ -30,7 +30,7 @@ struct Names {
     /// Variables that are for the vendor's own CLI alone.
     own_keys: &'static [&'static str],
     /// The vendor's own CLI.
-    cli: Provider,
+    cli: Agent,
     url_name: &'static str,
     url: &'static str,
     public_url: &'static str,
@@ -42,7 +42,7 @@ const ANTHROPIC: Names = Names {
     title: "Anthropic",
     keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
     own_keys: &["CLAUDE_CODE_OAUTH_TOKEN"],
-    cli: Provider::ClaudeCode,
+    cli: Agent::ClaudeCode,
     url_name: "anthropic_url",
     url: "ANTHROPIC_BASE_URL",
     public_url: "https://api.anthropic.com",
@@ -54,7 +54,7 @@ const OPENAI: Names = Names {
     title: "OpenAI",
     keys: &["OPENAI_API_KEY"],
     own_keys: &["CODEX_API_KEY"],
-    cli: Provider::Codex,
+    cli: Agent::Codex,
     url_name: "openai_url",
     url: "OPENAI_BASE_URL",
     public_url: "https://api.openai.com/v1",
@@ -69,17 +69,17 @@ pub(super) fn models(caller: &Caller) -> Models {
         findings.push(url(names, caller));
     }
     findings.extend(opencode(caller, &logins));
-    let can = |&cli: &Provider| match cli {
-        Provider::ClaudeCode => is_open(&ANTHROPIC, cli, caller, &logins),
-        Provider::Codex => is_open(&OPENAI, cli, caller, &logins),
-        Provider::OpenCode => {
+    let can = |&cli: &Agent| match cli {
+        Agent::ClaudeCode => is_open(&ANTHROPIC, cli, caller, &logins),
+        Agent::Codex => is_open(&OPENAI, cli, caller, &logins),
+        Agent::OpenCode => {
             [&ANTHROPIC, &OPENAI].into_iter().any(|names| is_open(names, cli, caller, &logins))
         }
     };
-    Models { usable: Provider::ALL.into_iter().filter(can).collect(), findings }
+    Models { usable: Agent::ALL.into_iter().filter(can).collect(), findings }
 }
 
-fn is_open(names: &Names, cli: Provider, caller: &Caller, logins: &Logins) -> bool {
+fn is_open(names: &Names, cli: Agent, caller: &Caller, logins: &Logins) -> bool {
     let own: &[&str] = if cli == names.cli { names.own_keys } else { &[] };
     names.keys.iter().chain(own).any(|name| caller.var(name).is_some())
         || logins.current(cli, names.vendor, now_ms()).is_ok()
@@ -105,12 +105,12 @@ fn key(names: &Names, caller: &Caller, logins: &Logins) -> Finding {
 
 /// OpenCode has a login of its own for each vendor. Whoever has none need not be told.
 fn opencode(caller: &Caller, logins: &Logins) -> Option<Finding> {
-    let found = Vendor::ALL.map(|vendor| logins.current(Provider::OpenCode, vendor, now_ms()));
+    let found = Vendor::ALL.map(|vendor| logins.current(Agent::OpenCode, vendor, now_ms()));
     let mut problem = None;
     for one in found {
         match one {
             Ok(open) => {
-                return Some(Finding::ok("opencode_login", login(&open, Provider::OpenCode, caller)));
+                return Some(Finding::ok("opencode_login", login(&open, Agent::OpenCode, caller)));
             }
             Err(LoginError::Missing { .. }) => {}
             Err(error) => problem = Some(error),
@@ -120,7 +120,7 @@ fn opencode(caller: &Caller, logins: &Logins) -> Option<Finding> {
 }
 
 /// A login that could be used. What is said of it is what its file says.
-fn login(open: &OpenLogin, cli: Provider, caller: &Caller) -> String {
+fn login(open: &OpenLogin, cli: Agent, caller: &Caller) -> String {
     let title = cli.title();
     let what = match &open.login {
         Login::Key => "a key".to_owned(),

@@ -1,7 +1,6 @@
 //! The findings as text and as JSON, and what they come to.
 
-use cofferdam_core::Mode;
-use cofferdam_runner::installation::Cli;
+use cofferdam_core::{Agent, Mode};
 use cofferdam_sandbox::{Finding, Status};
 use serde_json::{Value, json};
 
@@ -12,11 +11,11 @@ pub(super) struct Report {
     mode: Mode,
     findings: Vec<Finding>,
     /// Agents that are installed and have a key.
-    agents: Vec<Cli>,
+    agents: Vec<Agent>,
 }
 
 impl Report {
-    pub(super) fn new(mode: Mode, findings: Vec<Finding>, agents: Vec<Cli>) -> Self {
+    pub(super) fn new(mode: Mode, findings: Vec<Finding>, agents: Vec<Agent>) -> Self {
         Self { mode, findings, agents }
     }
 
@@ -97,7 +96,7 @@ fn word(status: Status) -> &'static str {
 mod tests {
     use super::*;
 
-    fn report(sandbox: Status, agents: Vec<Cli>) -> Report {
+    fn report(sandbox: Status, agents: Vec<Agent>) -> Report {
         let found = Finding { name: "sandbox", status: sandbox, detail: "a\u{1b}[2Jb".into(), remedy: None };
         let limits = Finding::new("limits", Status::Weak, "best effort", "sudo this");
         Report::new(Mode::Native, vec![found, limits], agents)
@@ -105,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_say_which_runs_would_start() {
-        insta::assert_snapshot!(report(Status::Ok, vec![Cli::Codex]).to_text(), @r"
+        insta::assert_snapshot!(report(Status::Ok, vec![Agent::Codex]).to_text(), @r"
         ok       sandbox  ab
         weak     limits   best effort
                           > sudo this
@@ -120,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_missing_or_was_not_tried_would_not_start() {
         for status in [Status::Missing, Status::Unknown, Status::Weak] {
-            let report = report(status, vec![Cli::Codex]);
+            let report = report(status, vec![Agent::Codex]);
             assert!(!report.would_start(), "{status:?}");
             assert_eq!(report.to_json()["would_start"], json!({ "command": false, "agents": [] }));
             assert!(report.to_text().ends_with("cofferdam run PROMPT   would NOT start\n"));
