@@ -10,8 +10,8 @@ use cofferdam_broker::{
     Options, PriceTable, Secrets, Upstream,
 };
 use cofferdam_core::{
-    Action, Actor, Agent, AgentSetup, AttemptRef, Budget, NodeId, PlaceId, Policy, Redactor, RetryPolicy,
-    RunId, RunRequest, Source, Vendor,
+    Action, Actor, Agent, AttemptRef, Budget, NodeId, PlaceId, Policy, Redactor, RetryPolicy, RunId,
+    RunRequest, Source, Vendor, Work,
 };
 use cofferdam_mandate::issue;
 use cofferdam_runner::{Home, StoreLedger, now_ms};
@@ -62,7 +62,7 @@ async fn claim(store: &Store) -> anyhow::Result<AttemptRef> {
     let request = RunRequest {
         id: RunId::new(now_ms(), 1),
         source: Source::Empty,
-        agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
+        work: Work::Program { argv: vec!["true".to_owned()] },
         policy: Policy::default(),
         retry: RetryPolicy::default(),
         workspace: cofferdam_core::WorkspaceKind::Overlay,

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use cofferdam_core::{
-    Action, Actor, AgentSetup, NodeId, Outcome, PlaceId, Placement, Policy, RetryPolicy, RunId, RunRequest,
-    Source, WorkspaceKind,
+    Action, Actor, NodeId, Outcome, PlaceId, Placement, Policy, RetryPolicy, RunId, RunRequest, Source, Work,
+    WorkspaceKind,
 };
 use cofferdam_mandate::issue;
 use cofferdam_runner::now_ms;
@@ -34,7 +34,7 @@ pub(super) fn request(number: u128) -> RunRequest {
     RunRequest {
         id: RunId::new(now_ms(), number),
         source: Source::Empty,
-        agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
+        work: Work::Program { argv: vec!["true".to_owned()] },
         policy: Policy::default(),
         retry: RetryPolicy::default(),
         workspace: WorkspaceKind::Overlay,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cofferdam_core::{
-    AgentReport, AgentSetup, AttemptRef, EventType, KeptSession, Login, MessageKind, Vendor,
+    Agent, AgentReport, AttemptRef, EventType, KeptSession, Login, MessageKind, Vendor, Work,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -62,14 +62,14 @@ pub trait Adapter {
     }
 }
 
-/// The adapter of a setup.
+/// What reads and feeds the process of this work.
 #[must_use]
-pub fn for_setup(setup: &AgentSetup) -> Box<dyn Adapter + Send> {
-    match setup {
-        AgentSetup::Command { argv } => Box::new(CommandAdapter::new(argv.clone())),
-        AgentSetup::ClaudeCode(setup) => Box::new(ClaudeCode::new(setup.clone())),
-        AgentSetup::Codex(setup) => Box::new(Codex::new(setup.clone())),
-        AgentSetup::OpenCode(setup) => Box::new(OpenCode::new(setup.clone())),
+pub fn for_work(work: &Work) -> Box<dyn Adapter + Send> {
+    match work {
+        Work::Program { argv } => Box::new(CommandAdapter::new(argv.clone())),
+        Work::Agent { agent: Agent::ClaudeCode, setup } => Box::new(ClaudeCode::new(setup.clone())),
+        Work::Agent { agent: Agent::Codex, setup } => Box::new(Codex::new(setup.clone())),
+        Work::Agent { agent: Agent::OpenCode, setup } => Box::new(OpenCode::new(setup.clone())),
     }
 }
 

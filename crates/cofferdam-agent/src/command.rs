@@ -44,14 +44,14 @@ impl Adapter for CommandAdapter {
 
 #[cfg(test)]
 mod tests {
-    use cofferdam_core::{AgentSetup, AttemptRef, MessageKind, RunId};
+    use cofferdam_core::{AttemptRef, MessageKind, RunId, Work};
     use serde_json::json;
 
     use super::*;
-    use crate::adapter::{Message, Receipt, for_setup};
+    use crate::adapter::{Message, Receipt, for_work};
 
     fn adapter(argv: &[&str]) -> Box<dyn Adapter + Send> {
-        for_setup(&AgentSetup::Command { argv: argv.iter().map(|&arg| arg.to_owned()).collect() })
+        for_work(&Work::Program { argv: argv.iter().map(|&arg| arg.to_owned()).collect() })
     }
 
     #[test]

@@ -45,6 +45,7 @@ mod text;
 pub mod text_schema;
 mod value;
 mod walls;
+mod work;
 
 pub use access::{
     Action, Actor, Beyond, ChosenPolicy, Lists, OwnRole, OwnerName, Refusal, Scope, Scopes, Sees, Subject,
@@ -90,8 +91,7 @@ pub use relative_folder::RelativeFolder;
 pub use repo_url::{LocalUrls, RepoUrl, RepoUrlError};
 pub use retry::{Decision, RetryPolicy, decide};
 pub use run::{
-    AgentSetup, Conversation, IllegalTransition, PromptSetup, RunRequest, RunState, SessionStart, Source,
-    Transition, WorkspaceKind,
+    Conversation, IllegalTransition, RunRequest, RunState, SessionStart, Source, Transition, WorkspaceKind,
 };
 pub use run_input::{
     Asked, Choice, Context, INPUT_FIELDS, InputError, InputErrorKind, InputSyntax, MODEL_KEYS, MayNamePath,
@@ -118,3 +118,4 @@ pub use settings::{
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};
+pub use work::{PromptSetup, Work};

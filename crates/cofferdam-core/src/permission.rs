@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
-use crate::run::PromptSetup;
 use crate::settings::Agent;
 use crate::text::written_as_text;
 use crate::value::ValueError;
+use crate::work::PromptSetup;
 
 /// What an agent's CLI lets its model do. `docs/reference/permission-modes.md` says what each means with each CLI.
 ///

@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::ids::AttemptRef;
 use crate::outcome::AgentEnd;
 use crate::relative_folder::RelativeFolder;
-use crate::run::AgentSetup;
 use crate::walls::WallPlan;
+use crate::work::Work;
 
 /// The longest text of one event. What is longer is cut there, and the rest follows as
 /// [`worker_line::OUTPUT_REST`] lines, which go to the transcript alone.
@@ -38,8 +38,9 @@ pub struct Job {
     /// Which attempt this is. A second job line of the same attempt is ignored, so that a host that
     /// does not know whether its first one arrived can repeat it.
     pub attempt: AttemptRef,
-    /// The agent.
-    pub agent: AgentSetup,
+    /// What it is to do.
+    #[serde(rename = "agent")]
+    pub work: Work,
     /// The workspace's root, where the agent starts.
     pub working_directory: String,
     /// The folder below it that the agent starts in instead.

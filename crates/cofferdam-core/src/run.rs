@@ -4,17 +4,16 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::egress::Vendor;
 use crate::ids::{NodeId, RunId};
 use crate::outcome::Outcome;
-use crate::permission::PermissionMode;
 use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::publish::Publish;
 use crate::relative_folder::RelativeFolder;
 use crate::repo_url::RepoUrl;
 use crate::retry::RetryPolicy;
-use crate::settings::{Agent, AgentName};
+use crate::settings::AgentName;
+use crate::work::Work;
 
 /// Where the workspace comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,102 +77,6 @@ pub enum SessionStart {
     New,
 }
 
-/// A named setup of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "provider", rename_all = "snake_case")]
-pub enum AgentSetup {
-    /// Any program. It is started as it is, never through a shell.
-    Command {
-        /// Program and arguments; not empty.
-        argv: Vec<String>,
-    },
-    /// Anthropic's Claude Code.
-    ClaudeCode(PromptSetup),
-    /// OpenAI's Codex.
-    Codex(PromptSetup),
-    /// OpenCode.
-    #[serde(rename = "opencode")]
-    OpenCode(PromptSetup),
-}
-
-/// What a coding agent is asked to do.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PromptSetup {
-    /// The task.
-    pub prompt: String,
-    /// The model, as the CLI names it; its own default without one.
-    pub model: Option<String>,
-    /// Added to the CLI's own system prompt.
-    pub system_prompt: Option<String>,
-    /// How many turns of the model the agent may take, where its CLI can count them.
-    pub max_turns: Option<u32>,
-    /// What the CLI lets the model do.
-    #[serde(default, skip_serializing_if = "PermissionMode::is_default")]
-    pub permission_mode: PermissionMode,
-    /// Stands in place of the CLI's own system prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replaced_system_prompt: Option<String>,
-    /// The only tools that the model has, as the CLI names them; all of the mode's without any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub allowed_tools: Vec<String>,
-    /// Tools the model may not use.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub disallowed_tools: Vec<String>,
-}
-
-impl AgentSetup {
-    /// This CLI, asked to do this.
-    #[must_use]
-    pub fn of(cli: Agent, setup: PromptSetup) -> Self {
-        match cli {
-            Agent::ClaudeCode => Self::ClaudeCode(setup),
-            Agent::Codex => Self::Codex(setup),
-            Agent::OpenCode => Self::OpenCode(setup),
-        }
-    }
-
-    /// The provider's name.
-    #[must_use]
-    pub fn provider(&self) -> &'static str {
-        self.cli().map_or("command", Agent::as_str)
-    }
-
-    /// Which CLI it is; `None` for a plain command.
-    #[must_use]
-    pub fn cli(&self) -> Option<Agent> {
-        match self {
-            Self::Command { .. } => None,
-            Self::ClaudeCode(_) => Some(Agent::ClaudeCode),
-            Self::Codex(_) => Some(Agent::Codex),
-            Self::OpenCode(_) => Some(Agent::OpenCode),
-        }
-    }
-
-    /// Whose model the agent can talk to, preferred first; `None` for a plain command.
-    #[must_use]
-    pub fn vendors(&self) -> Option<&'static [Vendor]> {
-        match self {
-            Self::Command { .. } => None,
-            Self::ClaudeCode(_) => Some(&[Vendor::Anthropic]),
-            Self::Codex(_) => Some(&[Vendor::Openai]),
-            Self::OpenCode(setup) => Some(match setup.model.as_deref() {
-                Some(model) if model.starts_with("openai/") => &[Vendor::Openai],
-                Some(model) if model.starts_with("anthropic/") => &[Vendor::Anthropic],
-                _ => &[Vendor::Anthropic, Vendor::Openai],
-            }),
-        }
-    }
-
-    /// What a coding agent was asked to do; `None` for a plain command.
-    #[must_use]
-    pub fn prompt(&self) -> Option<&PromptSetup> {
-        match self {
-            Self::Command { .. } => None,
-            Self::ClaudeCode(setup) | Self::Codex(setup) | Self::OpenCode(setup) => Some(setup),
-        }
-    }
-}
-
 /// One request to do work. Whoever holds one holds a valid one: it is checked where it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRequest {
@@ -187,8 +90,9 @@ pub struct RunRequest {
     /// The folder of the workspace that the agent starts in; its root without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<RelativeFolder>,
-    /// What works on it.
-    pub agent: AgentSetup,
+    /// What it does.
+    #[serde(rename = "agent")]
+    pub work: Work,
     /// The conversation that it is one message of, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,

@@ -99,7 +99,7 @@ pub(crate) fn letter_of(
         && let Some(agent) = payload.get_mut("agent")
     {
         // Any word of it may be a value that nobody here can recognise.
-        *agent = json!({ "provider": claimed.request.agent.provider(), "redacted": REDACTED });
+        *agent = json!({ "provider": claimed.request.work.provider(), "redacted": REDACTED });
     }
     redactor.value(&mut payload);
     DeadLetter {

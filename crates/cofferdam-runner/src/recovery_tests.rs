@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cofferdam_core::{
-    Action, Actor, AgentSetup, NodeId, Placement, Policy, RetryPolicy, RunRequest, RunState, Source,
-    WorkspaceKind,
+    Action, Actor, NodeId, Placement, Policy, RetryPolicy, RunRequest, RunState, Source, Work, WorkspaceKind,
 };
 use cofferdam_mandate::issue;
 use cofferdam_sandbox::Attachment;
@@ -45,7 +44,7 @@ impl Places {
             id: run.clone(),
             source: Source::Empty,
             working_dir: None,
-            agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
+            work: Work::Program { argv: vec!["true".to_owned()] },
             policy: Policy::default(),
             retry: RetryPolicy { max_attempts: 2, ..RetryPolicy::default() },
             workspace: WorkspaceKind::Overlay,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cofferdam_core::{
-    AgentSetup, AttemptRef, ContainerPolicy, FromWorker, InsideSeal, Job, LimitsRule, NodeId, Policy, RunId,
-    SandboxId, Seal, ToWorker, WorkerExited, inside, with_causes, worker_line,
+    AttemptRef, ContainerPolicy, FromWorker, InsideSeal, Job, LimitsRule, NodeId, Policy, RunId, SandboxId,
+    Seal, ToWorker, Work, WorkerExited, inside, with_causes, worker_line,
 };
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
@@ -195,7 +195,7 @@ async fn measure(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpe
 fn job(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Job {
     Job {
         attempt: spec.id.attempt().clone(),
-        agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
+        work: Work::Program { argv: vec!["true".to_owned()] },
         working_directory: working_directory(sandbox),
         folder: None,
         env: backend.base_env(&spec.policy),

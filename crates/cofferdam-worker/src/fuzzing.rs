@@ -2,8 +2,8 @@
 
 use std::io;
 
-use cofferdam_agent::{Stream, for_setup};
-use cofferdam_core::{AgentSetup, ToWorker};
+use cofferdam_agent::{Stream, for_work};
+use cofferdam_core::{ToWorker, Work};
 
 use crate::host_lines;
 use crate::input::Input;
@@ -33,10 +33,10 @@ pub fn host_lines(bytes: &[u8]) -> Vec<Result<ToWorker, String>> {
 ///
 /// # Errors
 /// None of its own: memory takes every line.
-pub fn relayed(setup: &AgentSetup, output_bytes: u64, pieces: &[(Stream, &[u8])]) -> io::Result<Vec<u8>> {
+pub fn relayed(setup: &Work, output_bytes: u64, pieces: &[(Stream, &[u8])]) -> io::Result<Vec<u8>> {
     let mut written = Vec::new();
     let mut output = LineWriter::new(&mut written);
-    let mut relay = Relay::new(for_setup(setup), output_bytes);
+    let mut relay = Relay::new(for_work(setup), output_bytes);
     for (stream, bytes) in pieces {
         relay.pass_on(*stream, bytes, &mut output)?;
     }

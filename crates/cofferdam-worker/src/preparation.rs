@@ -1,6 +1,6 @@
 //! From a job to the adapter that does it and how its CLI is started.
 
-use cofferdam_agent::{Adapter, Command, Context, ModelRoute, for_setup};
+use cofferdam_agent::{Adapter, Command, Context, ModelRoute, for_work};
 use cofferdam_core::Job;
 use rustix::process::getuid;
 
@@ -8,7 +8,7 @@ use crate::environment;
 
 /// The adapter, and how its CLI is started.
 pub(crate) fn prepare(job: &Job, context: &Context<'_>) -> (Box<dyn Adapter + Send>, Command) {
-    let adapter = for_setup(&job.agent);
+    let adapter = for_work(&job.work);
     let mut command = adapter.command(context);
     if let (Some(setup), Some(route)) = (&job.gateway, &context.model_route) {
         let mut env = environment::of_gateway(job, setup, route.gateway_url);

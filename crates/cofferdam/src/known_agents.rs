@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Agent, AgentSettings, AgentSetup, Asked, Effective, Mode, PromptSetup, choose_agent};
+use cofferdam_core::{Agent, AgentSettings, Asked, Effective, Mode, PromptSetup, Work, choose_agent};
 
 use crate::failure::UsageError;
 
@@ -46,10 +46,10 @@ pub(crate) fn named(agents: &[KnownAgent], name: &str) -> Result<KnownAgent, Usa
 
 impl KnownAgent {
     /// What a run of it asks for.
-    pub(crate) fn setup(&self, prompt: String) -> AgentSetup {
+    pub(crate) fn work(&self, prompt: String) -> Work {
         let model = self.model().map(str::to_owned);
         let setup = PromptSetup { prompt, model, ..PromptSetup::default() };
-        AgentSetup::of(self.cli, setup)
+        Work::Agent { agent: self.cli, setup }
     }
 
     /// Its model, as the CLI names it.

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::sync::OnceLock;
 
-use cofferdam_core::{AgentSetup, Redactor, Secrets};
+use cofferdam_core::{Redactor, Secrets, Work};
 
 use crate::caller::Caller;
 use crate::failure::UsageError;
@@ -46,8 +46,8 @@ pub(crate) fn redactor() -> Redactor {
 }
 
 /// Refuses a command or prompt with a secret in it: it would be kept in the record and given to the agent.
-pub(crate) fn refuse_in(agent: &AgentSetup) -> Result<(), UsageError> {
-    let text = serde_json::to_string(agent).unwrap_or_default();
+pub(crate) fn refuse_in(work: &Work) -> Result<(), UsageError> {
+    let text = serde_json::to_string(work).unwrap_or_default();
     if !redactor().finds(text.as_bytes()) {
         return Ok(());
     }

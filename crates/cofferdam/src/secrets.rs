@@ -6,7 +6,7 @@ use std::path::Path;
 use cofferdam_broker::{
     Credential, GitCredential, GitRepository, Locked, NoGitCredential, Secrets, Upstream,
 };
-use cofferdam_core::{Agent, AgentSetup, GitSettings, Login, Vendor};
+use cofferdam_core::{Agent, GitSettings, Login, Vendor, Work};
 use cofferdam_runner::logins::{LoginError, LoginPlaces, Logins};
 use cofferdam_runner::{ModelChoice, NoModel};
 
@@ -103,14 +103,14 @@ impl CallerSecrets {
     }
 
     /// The same for what a run asks for; `None` for a plain command.
-    pub(crate) fn choose_for(&self, agent: &AgentSetup) -> Result<Option<ModelChoice>, LoginError> {
-        let (Some(cli), Some(vendors)) = (agent.cli(), agent.vendors()) else { return Ok(None) };
+    pub(crate) fn choose_for(&self, work: &Work) -> Result<Option<ModelChoice>, LoginError> {
+        let (Some(cli), Some(vendors)) = (work.agent(), work.vendors()) else { return Ok(None) };
         self.choose(cli, vendors).map(Some)
     }
 
     /// What an agent reaches its model with, in words that hold no secret.
-    pub(crate) fn describe(&self, agent: &AgentSetup) -> Result<String, LoginError> {
-        let (Some(cli), Some(vendors)) = (agent.cli(), agent.vendors()) else {
+    pub(crate) fn describe(&self, work: &Work) -> Result<String, LoginError> {
+        let (Some(cli), Some(vendors)) = (work.agent(), work.vendors()) else {
             return Ok("a program needs none".to_owned());
         };
         let ModelChoice { vendor, login } = self.choose(cli, vendors)?;
@@ -215,6 +215,8 @@ impl Secrets for CallerSecrets {
 
 #[cfg(test)]
 mod tests {
+    use cofferdam_core::PromptSetup;
+
     use super::*;
 
     fn secrets(env: &[(&str, &str)]) -> Result<CallerSecrets, Failure> {
@@ -302,7 +304,7 @@ mod tests {
         use Agent::{Codex, OpenCode};
         let own = ("CODEX_API_KEY", " of-codex\n");
         let openai = |found: &CallerSecrets, agent| opener(found, Vendor::Openai, agent);
-        let codex = AgentSetup::Codex(cofferdam_core::PromptSetup::default());
+        let codex = Work::Agent { agent: Codex, setup: PromptSetup::default() };
 
         let (_home, found) = logged_in(&[own]);
         assert_eq!(openai(&found, Some(Codex)).as_deref(), Some("of-codex"), "before its login");

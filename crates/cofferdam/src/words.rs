@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{AgentSetup, DiskLimit, FailureClass, Mode, Outcome, Seal, Tried, inside, iso_time};
+use cofferdam_core::{DiskLimit, FailureClass, Mode, Outcome, Seal, Tried, Work, inside, iso_time};
 use cofferdam_store::RunRecord;
 
 use crate::sanitize;
@@ -108,12 +108,10 @@ fn names(paths: &[String]) -> Option<String> {
 }
 
 /// The first words of what is run.
-pub(crate) fn command(agent: &AgentSetup, most: usize) -> String {
-    match agent {
-        AgentSetup::Command { argv } => sanitize::short_line(&argv.join(" "), most),
-        AgentSetup::ClaudeCode(setup) | AgentSetup::Codex(setup) | AgentSetup::OpenCode(setup) => {
-            sanitize::short_line(&format!("{}: {}", agent.provider(), setup.prompt), most)
-        }
+pub(crate) fn command(work: &Work, most: usize) -> String {
+    match work {
+        Work::Program { argv } => sanitize::short_line(&argv.join(" "), most),
+        Work::Agent { agent, setup } => sanitize::short_line(&format!("{}: {}", agent, setup.prompt), most),
     }
 }
 

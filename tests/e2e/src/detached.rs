@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cofferdam_core::{
-    Actor, AgentSetup, ChosenPolicy, LimitsRule, Mount, MountAccess, NodeId, Policy, RetryPolicy, RunId,
-    RunRequest, RunState, Source,
+    Actor, ChosenPolicy, LimitsRule, Mount, MountAccess, NodeId, Policy, RetryPolicy, RunId, RunRequest,
+    RunState, Source, Work,
 };
 use cofferdam_operations::Operations;
 use cofferdam_runner::{Home, now_ms};
@@ -55,7 +55,7 @@ impl Queue {
         let mut request = RunRequest {
             id: RunId::new(now_ms(), number),
             source: Source::Local { path: fixture.repository().canonicalize().expect("a repository") },
-            agent: AgentSetup::Command { argv: vec!["sh".into(), "-c".into(), marks.script(body)] },
+            work: Work::Program { argv: vec!["sh".into(), "-c".into(), marks.script(body)] },
             policy,
             retry: RetryPolicy::default(),
             workspace: cofferdam_core::WorkspaceKind::Overlay,

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use cofferdam_core::{AgentSetup, Network, PromptSetup, RunId};
+use cofferdam_core::{Agent, Network, PromptSetup, RunId, Work};
 use cofferdam_e2e::attack_suite::hostile_program;
 use cofferdam_e2e::processes::{brokers_of, wait_until};
 use cofferdam_e2e::{Agents, DetachedNode, Fixture, Marks, Queue, Record, node_id};
@@ -33,7 +33,7 @@ fn a_flood_from_one_run_neither_disturbs_another_nor_fills_the_store() {
     let victim = queue.enqueue(&fixture, &marks, "", |request| {
         let prompt = "make a file".to_owned();
         let setup = PromptSetup { prompt, ..PromptSetup::default() };
-        request.agent = AgentSetup::ClaudeCode(setup);
+        request.work = Work::Agent { agent: Agent::ClaudeCode, setup };
         request.policy.network = Network::Sealed;
         request.policy.egress.model = true;
     });
@@ -77,7 +77,7 @@ fn flood(fixture: &Fixture, queue: &Queue, marks: &Marks) -> RunId {
     let over = marks.folder().join("over").display().to_string();
     queue.enqueue(fixture, marks, "", |request| {
         let argv = [program, "flood".to_owned(), endless.clone(), over];
-        request.agent = AgentSetup::Command { argv: argv.into() };
+        request.work = Work::Program { argv: argv.into() };
         let mount = cofferdam_core::Mount { path: tools.into(), access: cofferdam_core::MountAccess::Ro };
         request.policy.mounts.push(mount);
         request.policy.network = Network::Sealed;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cofferdam_attacks::broker::bombs::{Called, Thrown};
-use cofferdam_core::{AgentSetup, ContainerPolicy, Mode, Mount, MountAccess, Network, RunId};
+use cofferdam_core::{ContainerPolicy, Mode, Mount, MountAccess, Network, RunId, Work};
 use cofferdam_e2e::attack_suite::hostile_program;
 use cofferdam_e2e::containers::{APPLE_PODMAN, ContainerMode, DOCKER, InContainers};
 use cofferdam_e2e::processes::{brokers_of, wait_until};
@@ -87,7 +87,7 @@ impl Stage {
 
     fn enqueue(&self, queue: &Queue, argv: Vec<String>) -> RunId {
         queue.enqueue(&self.fixture, &self.marks, "", |request| {
-            request.agent = AgentSetup::Command { argv };
+            request.work = Work::Program { argv };
             request.policy.mounts.push(Mount { path: self.tools.clone().into(), access: MountAccess::Ro });
             request.policy.mode = self.mode;
             request.policy.container = self.container.clone();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{AgentSetup, Network, PromptSetup, RunId, RunRequest};
+use cofferdam_core::{Agent, Network, PromptSetup, RunId, RunRequest, Work};
 use cofferdam_e2e::processes::{brokers_of, kill_9, wait_until};
 use cofferdam_e2e::{Agents, DetachedNode, Fixture, Marks, Queue, Record, node_id};
 use cofferdam_scripted_model::{Answer, Ending, Kind, Script, ScriptedModel};
@@ -45,10 +45,10 @@ impl Stage {
     /// A sealed run of claude, for the node.
     fn enqueue(&self, change: impl FnOnce(&mut RunRequest)) -> RunId {
         self.queue.enqueue(&self.fixture, &self.marks, "", |request| {
-            request.agent = AgentSetup::ClaudeCode(PromptSetup {
-                prompt: "make a file".to_owned(),
-                ..PromptSetup::default()
-            });
+            request.work = Work::Agent {
+                agent: Agent::ClaudeCode,
+                setup: PromptSetup { prompt: "make a file".to_owned(), ..PromptSetup::default() },
+            };
             request.policy.network = Network::Sealed;
             request.policy.egress.model = true;
             change(request);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cofferdam_agent::{Receipt, Step, Stream, for_setup};
+use cofferdam_agent::{Receipt, Step, Stream, for_work};
 use cofferdam_core::{MessageKind, Vendor};
 use proptest::prelude::*;
 
@@ -65,7 +65,7 @@ proptest! {
         inputs in proptest::collection::vec(any_input(), 0..60),
     ) {
         for provider in PROVIDERS {
-            let mut adapter = for_setup(&setup(provider));
+            let mut adapter = for_work(&setup(provider));
             let mut receipts = BTreeMap::<String, u32>::new();
             let mut count = |step: &Step| {
                 for receipt in &step.receipts {

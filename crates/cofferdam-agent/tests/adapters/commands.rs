@@ -1,17 +1,18 @@
 //! How each CLI is started.
 
-use cofferdam_agent::{Command, Context, Stdin, Stream, for_setup};
-use cofferdam_core::{AgentSetup, PermissionMode, PromptSetup, Vendor};
+use cofferdam_agent::{Command, Context, Stdin, Stream, for_work};
+use cofferdam_core::{Agent, PermissionMode, PromptSetup, Vendor, Work};
 use serde_json::{Value, json};
 
 use crate::support::{PROVIDERS, attempt, context, setup};
 
 fn command(provider: &str, vendor: Vendor) -> Command {
-    for_setup(&setup(provider)).command(&context(&attempt(), vendor))
+    for_work(&setup(provider)).command(&context(&attempt(), vendor))
 }
 
 fn opencode_config(setup: PromptSetup, vendor: Vendor) -> Value {
-    let command = for_setup(&AgentSetup::OpenCode(setup)).command(&context(&attempt(), vendor));
+    let command =
+        for_work(&Work::Agent { agent: Agent::OpenCode, setup }).command(&context(&attempt(), vendor));
     serde_json::from_str(&command.env["OPENCODE_CONFIG_CONTENT"]).expect("the configuration is JSON")
 }
 
@@ -54,11 +55,11 @@ fn a_prompt_is_never_an_argument_and_a_value_never_an_option() {
         ..PromptSetup::default()
     };
     for setup in [
-        AgentSetup::ClaudeCode(hostile.clone()),
-        AgentSetup::Codex(hostile.clone()),
-        AgentSetup::OpenCode(hostile),
+        Work::Agent { agent: Agent::ClaudeCode, setup: hostile.clone() },
+        Work::Agent { agent: Agent::Codex, setup: hostile.clone() },
+        Work::Agent { agent: Agent::OpenCode, setup: hostile },
     ] {
-        let command = for_setup(&setup).command(&context(&attempt(), Vendor::Anthropic));
+        let command = for_work(&setup).command(&context(&attempt(), Vendor::Anthropic));
         assert_eq!(command.stdin, Stdin::Lines);
         for value in ["--dangerous", "--model"] {
             assert!(!command.argv.iter().any(|argument| argument == value), "{:?}", command.argv);
@@ -75,7 +76,7 @@ fn restricted_is_what_only_reads_whatever_list_of_tools_is_given() {
         allowed_tools: ["Read", "Bash(git log *)", "read", "bash", "write"].map(str::to_owned).into(),
         ..PromptSetup::default()
     };
-    let claude = for_setup(&AgentSetup::ClaudeCode(restricted.clone()));
+    let claude = for_work(&Work::Agent { agent: Agent::ClaudeCode, setup: restricted.clone() });
     let argv = claude.command(&context(&attempt(), Vendor::Anthropic)).argv;
     assert!(argv.contains(&"--tools=Read".to_owned()) && argv.contains(&"dontAsk".to_owned()), "{argv:?}");
     let rules = &opencode_config(restricted, Vendor::Anthropic)["permission"];
@@ -105,7 +106,7 @@ fn codex_is_asked_by_rule_and_told_no_unless_it_may_edit() {
         (PermissionMode::Restricted, "untrusted", "decline"),
     ] {
         let setup = PromptSetup { permission_mode: mode, ..plain(None) };
-        let mut codex = for_setup(&AgentSetup::Codex(setup));
+        let mut codex = for_work(&Work::Agent { agent: Agent::Codex, setup });
         let attempt = attempt();
         let context = context(&attempt, Vendor::Openai);
         assert_eq!(codex.command(&context).files.len(), usize::from(mode != PermissionMode::Full));
@@ -123,7 +124,7 @@ fn without_a_gateway_no_cli_is_told_of_one() {
     let attempt = attempt();
     let context = Context { model_route: None, ..context(&attempt, Vendor::Anthropic) };
     for provider in PROVIDERS {
-        let command = for_setup(&setup(provider)).command(&context);
+        let command = for_work(&setup(provider)).command(&context);
         let whole = format!("{:?} {:?}", command.argv, command.env);
         assert!(!whole.contains("127.0.0.1") && !whole.contains("placeholder"), "{whole}");
     }
@@ -133,7 +134,7 @@ fn without_a_gateway_no_cli_is_told_of_one() {
 fn claude_code_is_told_of_a_sandbox_only_where_it_would_refuse_to_run() {
     let attempt = attempt();
     let as_root = Context { is_root: true, ..context(&attempt, Vendor::Anthropic) };
-    assert_eq!(for_setup(&setup("claude_code")).command(&as_root).env["IS_SANDBOX"], "1");
+    assert_eq!(for_work(&setup("claude_code")).command(&as_root).env["IS_SANDBOX"], "1");
     assert!(!command("claude_code", Vendor::Anthropic).env.contains_key("IS_SANDBOX"));
 }
 

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use cofferdam_agent::{Command, Context, ModelRoute, for_setup};
+use cofferdam_agent::{Command, Context, ModelRoute, for_work};
 use cofferdam_core::{Login, Vendor};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn command(provider: &str, login: &Login) -> Command {
     let attempt = attempt();
     let context = context(&attempt, Vendor::Anthropic);
     let route = context.model_route.map(|route| ModelRoute { login, ..route });
-    for_setup(&setup(provider)).command(&Context { model_route: route, ..context })
+    for_work(&setup(provider)).command(&Context { model_route: route, ..context })
 }
 
 fn claude_ai() -> Login {

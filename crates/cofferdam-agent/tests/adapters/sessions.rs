@@ -1,6 +1,6 @@
 //! A conversation that goes on in another run.
 
-use cofferdam_agent::{Adapter, Context, Stream, for_setup};
+use cofferdam_agent::{Adapter, Context, Stream, for_work};
 use cofferdam_core::{EventType, KeptSession, Vendor};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn kept(resume: Option<&str>) -> KeptSession {
 fn begun(provider: &str) -> (Box<dyn Adapter + Send>, Vec<String>) {
     let (attempt, session) = (attempt(), kept(Some("the-session")));
     let context = Context { session: Some(&session), ..context(&attempt, Vendor::Anthropic) };
-    let mut adapter = for_setup(&setup(provider));
+    let mut adapter = for_work(&setup(provider));
     let lines = adapter.begin(&context).lines;
     (adapter, lines)
 }
@@ -35,7 +35,7 @@ fn only_the_conversation_is_kept() {
     let (attempt, session) = (attempt(), kept(None));
     let of = |provider: &str| {
         let context = Context { session: Some(&session), ..context(&attempt, Vendor::Anthropic) };
-        for_setup(&setup(provider)).command(&context)
+        for_work(&setup(provider)).command(&context)
     };
     let links = |provider: &str| {
         of(provider).links.into_iter().map(|link| (link.usual, link.name, link.target)).collect::<Vec<_>>()
@@ -45,7 +45,7 @@ fn only_the_conversation_is_kept() {
     assert_eq!(links("opencode"), []);
     assert_eq!(of("opencode").env["OPENCODE_DB"], format!("{KEPT}/opencode.db"));
     for provider in PROVIDERS {
-        let plain = for_setup(&setup(provider)).command(&context(&attempt, Vendor::Anthropic));
+        let plain = for_work(&setup(provider)).command(&context(&attempt, Vendor::Anthropic));
         assert!(plain.links.is_empty() && !plain.env.contains_key("OPENCODE_DB"), "{provider}");
     }
 }
@@ -54,7 +54,7 @@ fn only_the_conversation_is_kept() {
 fn claude_is_told_the_session_and_says_whether_it_has_it() {
     let (attempt, session) = (attempt(), kept(Some("--x")));
     let told = Context { session: Some(&session), ..context(&attempt, Vendor::Anthropic) };
-    let argv = for_setup(&setup("claude_code")).command(&told).argv;
+    let argv = for_work(&setup("claude_code")).command(&told).argv;
     assert!(argv.contains(&"--resume=--x".to_owned()), "{argv:?}");
 
     let (mut adapter, _) = begun("claude_code");

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use cofferdam_agent::{Adapter, Context, Message, ModelRoute, Receipt, Step, Stream, for_setup};
-use cofferdam_core::{AgentSetup, AttemptRef, EventType, Login, MessageKind, PromptSetup, Vendor};
+use cofferdam_agent::{Adapter, Context, Message, ModelRoute, Receipt, Step, Stream, for_work};
+use cofferdam_core::{Agent, AttemptRef, EventType, Login, MessageKind, PromptSetup, Vendor, Work};
 
 /// The coding agents, by the names of their transcripts' folders.
 pub(crate) const PROVIDERS: [&str; 3] = ["claude_code", "codex", "opencode"];
 
-pub(crate) fn setup(provider: &str) -> AgentSetup {
+pub(crate) fn setup(provider: &str) -> Work {
     let model = if provider == "codex" { "gpt-5.5" } else { "claude-sonnet-4-5" };
     let setup = PromptSetup {
         prompt: "edit a.txt".to_owned(),
@@ -17,9 +17,9 @@ pub(crate) fn setup(provider: &str) -> AgentSetup {
         ..PromptSetup::default()
     };
     match provider {
-        "claude_code" => AgentSetup::ClaudeCode(setup),
-        "codex" => AgentSetup::Codex(setup),
-        "opencode" => AgentSetup::OpenCode(setup),
+        "claude_code" => Work::Agent { agent: Agent::ClaudeCode, setup },
+        "codex" => Work::Agent { agent: Agent::Codex, setup },
+        "opencode" => Work::Agent { agent: Agent::OpenCode, setup },
         other => panic!("no adapter is called {other}"),
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn message(id: &str, kind: MessageKind, content: &str) -> Message {
 /// recorded. What follows is written down: `<` lines for the CLI, facts, receipts, and the end.
 pub(crate) fn replay(provider: &str, transcript: &str, messages: &[Message]) -> String {
     let attempt = attempt();
-    let mut adapter = for_setup(&setup(provider));
+    let mut adapter = for_work(&setup(provider));
     let mut seen = String::new();
     let mut messages = messages.to_vec();
     let step = adapter.begin(&context(&attempt, Vendor::Anthropic));

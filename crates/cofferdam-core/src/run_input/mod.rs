@@ -5,7 +5,6 @@
 //! Whoever holds the request holds a valid one: nothing checks again. What is not decided here is whether its caller may
 //! ask for it, beyond the paths that [`Context::may_name_path`] says may be looked at.
 
-mod agent;
 pub mod bounds;
 mod choice;
 mod egress;
@@ -21,6 +20,7 @@ mod syntax;
 #[cfg(test)]
 pub(crate) mod test_machine;
 mod validate;
+mod work;
 
 pub use self::choice::{Asked, Choice, choose_agent};
 pub use self::egress::allow_rules;

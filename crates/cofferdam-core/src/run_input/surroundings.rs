@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::policy::Mode;
-use crate::run::PromptSetup;
 use crate::settings::Agent;
 use crate::value::ValueError;
+use crate::work::PromptSetup;
 
 /// Whether the caller may name a path. It is asked before the path is looked at, with the path as it was written, and again
 /// with where its links lead: whoever may not name a path must not learn whether it is there.

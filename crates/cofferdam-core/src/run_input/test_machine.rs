@@ -5,9 +5,9 @@ use std::path::{Component, Path, PathBuf};
 
 use super::{PathUse, Surroundings, Variable};
 use crate::policy::Mode;
-use crate::run::PromptSetup;
 use crate::settings::Agent;
 use crate::value::ValueError;
+use crate::work::PromptSetup;
 
 /// A machine with these paths.
 pub(crate) struct Machine {

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::agent::setup_of;
 use super::choice::choose;
 use super::env::{PassedOn, passed_on};
 use super::mount::mounts_of;
 use super::overrides::{RunOverrides, text_of};
 use super::policy::{limits_of, policy_of, retry_of, timeout_of};
 use super::source::{find_source, of_project};
+use super::work::work_of;
 use super::{Choice, InputError, InputSyntax, MayNamePath, RunInput, Surroundings};
 use crate::ids::{PlaceId, RunId};
 use crate::placement::{Placement, Priority};
@@ -16,8 +16,9 @@ use crate::policy::{Limits, LimitsRule, Policy};
 use crate::project::Project;
 use crate::publish::{CommitMessage, Publish};
 use crate::repo_url::LocalUrls;
-use crate::run::{AgentSetup, RunRequest, Source, WorkspaceKind};
+use crate::run::{RunRequest, Source, WorkspaceKind};
 use crate::settings::{AgentName, Effective, PolicyName};
+use crate::work::Work;
 
 /// What an input is read against.
 #[derive(Clone, Copy)]
@@ -97,8 +98,8 @@ pub fn validate(input: &RunInput, context: &Context<'_>) -> Result<Validated, In
     let overrides = RunOverrides::of(input, syntax, role_needs_settings)?;
     let choice = choose(&overrides, settings)?;
     let source = found_source(input, context)?;
-    let agent = setup_of(input, &overrides, &choice, surroundings)?;
-    let is_agent = agent.cli().is_some();
+    let work = work_of(input, &overrides, &choice, surroundings)?;
+    let is_agent = work.agent().is_some();
     let mounts = mounts_of(&input.options.mounts, context.may_name_path, surroundings)?;
     let timeout_ms =
         timeout_of(&overrides, &choice, &settings.settings.sandbox, context.max_execution_time_ms);
@@ -123,8 +124,8 @@ pub fn validate(input: &RunInput, context: &Context<'_>) -> Result<Validated, In
         source,
         workspace: WorkspaceKind::Overlay,
         working_dir: text_of("options.working_dir", input.options.working_dir.as_deref())?,
-        placement: placement_of(input, context, &choice, &agent, is_bound)?,
-        agent,
+        placement: placement_of(input, context, &choice, &work, is_bound)?,
+        work,
         conversation: None,
         policy,
         retry: retry_of(&overrides, &choice, &settings.settings),
@@ -170,7 +171,7 @@ fn placement_of(
     input: &RunInput,
     context: &Context<'_>,
     choice: &Choice<'_>,
-    agent: &AgentSetup,
+    work: &Work,
     is_bound: bool,
 ) -> Result<Placement, InputError> {
     let priority = input.priority.map(Priority::try_from).transpose();
@@ -179,7 +180,7 @@ fn placement_of(
     let Placing::Queued { place } = context.placing else {
         return Ok(Placement { priority, lane, ..Placement::default() });
     };
-    let named_after = || -> Option<AgentName> { agent.cli()?.as_str().parse().ok() };
+    let named_after = || -> Option<AgentName> { work.agent()?.as_str().parse().ok() };
     let project = match context.workspace {
         Workspace::Project(project) => Some(project.id.clone()),
         Workspace::FromInput | Workspace::Folder(_) => None,

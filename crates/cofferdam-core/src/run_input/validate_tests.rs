@@ -53,7 +53,7 @@ fn own(text: &str) -> Option<String> {
 fn chosen(input: &RunInput) -> Result<(&'static str, Mode, u64), String> {
     let validated = check(input, |_| {}).map_err(|error| error.shown(InputSyntax::Flags))?;
     let request = validated.request;
-    Ok((request.agent.provider(), request.policy.mode, request.policy.timeout_ms))
+    Ok((request.work.provider(), request.policy.mode, request.policy.timeout_ms))
 }
 
 #[test]
@@ -84,7 +84,8 @@ fn an_agent_of_the_settings_brings_its_own_mode_and_policy() {
 fn the_words_of_a_role_follow_those_of_its_agent() {
     let input = RunInput { role: own("tester"), ..task(RunOptions::default()) };
     let request = check(&input, |_| {}).unwrap().request;
-    assert_eq!(request.agent.prompt().unwrap().system_prompt.as_deref(), Some("Be brief.\n\nTest first."));
+    let Work::Agent { setup, .. } = request.work else { panic!("{:?}", request.work) };
+    assert_eq!(setup.system_prompt.as_deref(), Some("Be brief.\n\nTest first."));
 }
 
 #[test]

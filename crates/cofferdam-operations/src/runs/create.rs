@@ -202,7 +202,7 @@ impl Operations {
         }
         let about = match again {
             None => json!({ "mode": request.policy.mode, "network": request.policy.network,
-                "agent": request.agent.provider() }),
+                "agent": request.work.provider() }),
             Some(of) => json!({ "of": of }),
         };
         let mandate = mandate(&actor, action, request.id.as_str(), about);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use cofferdam_core::{
-    Actor, AgentSetup, ChosenPolicy, Event, Outcome, OwnRole, Policy, RetryPolicy, RunId, RunRequest, Source,
+    Actor, ChosenPolicy, Event, Outcome, OwnRole, Policy, RetryPolicy, RunId, RunRequest, Source, Work,
     WorkspaceKind, with_causes,
 };
 use tokio::sync::watch;
@@ -36,7 +36,7 @@ pub(super) struct Seen {
 /// Runs an agent in an empty folder until it ends or the deadline has come. An error says why nothing is known.
 pub(super) async fn one_run(
     node: &Node,
-    agent: AgentSetup,
+    work: Work,
     policy: Policy,
     deadline: Instant,
 ) -> Result<Seen, String> {
@@ -44,7 +44,7 @@ pub(super) async fn one_run(
     let request = RunRequest {
         id: run.clone(),
         source: Source::Empty,
-        agent,
+        work,
         policy,
         retry: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() },
         workspace: WorkspaceKind::Overlay,

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use cofferdam_core::{
-    Agent, AgentSetup, Budget, Event, EventType, FailureClass, Network, Outcome, Policy, PromptSetup,
-    TroubleKind, with_causes,
+    Agent, Budget, Event, EventType, FailureClass, Network, Outcome, Policy, PromptSetup, TroubleKind, Work,
+    with_causes,
 };
 use tokio::time::Instant;
 
@@ -41,7 +41,7 @@ pub(super) async fn check(node: &Node, asked: &AuthCheck) -> Verdict {
         }
         Err(_) => return Verdict::timeout(false, asked.timeout()),
     }
-    match one_run(node, setup(asked), policy, deadline).await {
+    match one_run(node, work(asked), policy, deadline).await {
         Ok(seen) => judge(&seen, asked.timeout()),
         Err(why) => Verdict::early(AuthWord::Unknown, format!("it could not be tried: {why}")),
     }
@@ -61,18 +61,14 @@ fn policy(asked: &AuthCheck) -> Policy {
     policy
 }
 
-fn setup(asked: &AuthCheck) -> AgentSetup {
+fn work(asked: &AuthCheck) -> Work {
     let setup = PromptSetup {
         prompt: PROMPT.to_owned(),
         model: asked.model.clone(),
         max_turns: (asked.cli == Agent::ClaudeCode).then_some(1),
         ..PromptSetup::default()
     };
-    match asked.cli {
-        Agent::ClaudeCode => AgentSetup::ClaudeCode(setup),
-        Agent::Codex => AgentSetup::Codex(setup),
-        Agent::OpenCode => AgentSetup::OpenCode(setup),
-    }
+    Work::Agent { agent: asked.cli, setup }
 }
 
 fn judge(seen: &Seen, timeout: Duration) -> Verdict {

@@ -47,7 +47,7 @@ pub(crate) fn granted(
     let closed = policy.network.is_closed();
     let git = closed.then(|| repository(&request.source, policy.egress.push.clone())).flatten();
     let model = policy.egress.model.then(|| ModelGrant {
-        agent: request.agent.cli(),
+        agent: request.work.agent(),
         placeholder: placeholder.clone(),
         placeholder_required: !closed,
         vendor_tools: policy.egress.vendor_tools.clone(),

@@ -7,8 +7,8 @@ use cofferdam_broker::{
     Secrets, Upstream, connect,
 };
 use cofferdam_core::{
-    Action, Actor, Agent, AgentSetup, EventType, ModelTrouble, NodeId, PlaceId, Placement, Policy,
-    RetryPolicy, RunRequest, SandboxId, Source, TroubleKind, Vendor, WorkspaceKind, gateway,
+    Action, Actor, Agent, EventType, ModelTrouble, NodeId, PlaceId, Placement, Policy, RetryPolicy,
+    RunRequest, SandboxId, Source, TroubleKind, Vendor, Work, WorkspaceKind, gateway,
 };
 use cofferdam_mandate::issue;
 use cofferdam_store::{ClaimRules, Owner};
@@ -35,7 +35,7 @@ async fn place() -> Place {
         id: RunId::new(now_ms(), 5),
         source: Source::Empty,
         working_dir: None,
-        agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
+        work: Work::Program { argv: vec!["true".to_owned()] },
         policy: Policy::default(),
         retry: RetryPolicy::default(),
         workspace: WorkspaceKind::Overlay,

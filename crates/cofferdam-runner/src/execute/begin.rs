@@ -85,7 +85,7 @@ fn open_memory(attempt: &mut Attempt<'_>, prepared: &Prepared) -> Result<Option<
     else {
         return Ok(None);
     };
-    let memory = Memory::open(&attempt.node.home, conversation, request.agent.provider(), path);
+    let memory = Memory::open(&attempt.node.home, conversation, request.work.provider(), path);
     let memory = memory.map_err(|error| {
         let message =
             format!("what {} keeps of its conversation cannot be opened: {error}", conversation.agent);
@@ -208,7 +208,7 @@ async fn reopen(attempt: &mut Attempt<'_>, backend: &dyn Backend) -> Result<Opti
     let memory = request
         .conversation
         .as_ref()
-        .map(|conversation| Memory::of(&attempt.node.home, &conversation.agent, request.agent.provider()));
+        .map(|conversation| Memory::of(&attempt.node.home, &conversation.agent, request.work.provider()));
     Ok(Some(Begun { sandbox, handover, program: None, way_out, memory }))
 }
 

@@ -159,7 +159,7 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun, gateway: Opt
     }
     Job {
         attempt: attempt.claimed.attempt.clone(),
-        agent: request.agent.clone(),
+        work: request.work.clone(),
         working_directory,
         folder: request.working_dir.clone(),
         env,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cofferdam_broker::OpenError;
-use cofferdam_core::{Agent, AgentSetup, FailureClass, Outcome, RunRequest, SandboxId, inside, with_causes};
+use cofferdam_core::{Agent, FailureClass, Outcome, RunRequest, SandboxId, Work, inside, with_causes};
 use cofferdam_sandbox::{Exchange, Shown};
 use cofferdam_store::Claimed;
 
@@ -25,7 +25,7 @@ pub(super) enum Program {
 
 /// Finds the CLI of a coding agent, on the caller's PATH or in the image; `None` for a plain command.
 pub(super) fn find_program(node: &Node, request: &RunRequest) -> Result<Option<Program>, Stop> {
-    let Some(cli) = request.agent.cli() else { return Ok(None) };
+    let Some(cli) = request.work.agent() else { return Ok(None) };
     if request.policy.mode.is_container() {
         return Ok(Some(Program::OfImage(cli)));
     }
@@ -106,7 +106,7 @@ pub(super) fn private_folders(home: &Home, id: &SandboxId) -> std::io::Result<Ve
 
 /// Opens the attempt's way out; `None` if it has none.
 pub(super) async fn open_way_out(node: &Node, claimed: &Claimed) -> Result<Option<Granted>, Stop> {
-    let choice = choose_model(node, &claimed.request.agent)?;
+    let choice = choose_model(node, &claimed.request.work)?;
     let Some(granted) = find_way_out(node, claimed, choice)? else { return Ok(None) };
     node.broker.open(&node.store, &granted).await.map_err(|error| {
         // The address is the caller's, and says nothing about this node.
@@ -132,8 +132,8 @@ pub(super) fn find_way_out(
 }
 
 /// Whose model the agent talks to. Without a key or a login the agent would only find out after minutes of retries.
-fn choose_model(node: &Node, agent: &AgentSetup) -> Result<Option<ModelChoice>, Stop> {
-    let (Some(cli), Some(wanted)) = (agent.cli(), agent.vendors()) else { return Ok(None) };
+fn choose_model(node: &Node, work: &Work) -> Result<Option<ModelChoice>, Stop> {
+    let (Some(cli), Some(wanted)) = (work.agent(), work.vendors()) else { return Ok(None) };
     (node.models)(cli, wanted).map(Some).map_err(|NoModel { message, hint }| {
         tracing::warn!(agent = %cli, %message, "an agent has no model, and is not started");
         Stop::outcome(Outcome::failed_with_hint(FailureClass::Auth, message, hint))

@@ -226,7 +226,7 @@ fn message(publish: &Publish, claimed: &Claimed) -> String {
         Some(message) => message.as_str().to_owned(),
         None => format!(
             "Changes by {}\n\nCofferdam-Run: {}",
-            claimed.request.agent.provider(),
+            claimed.request.work.provider(),
             claimed.attempt.run
         ),
     }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use cofferdam_api::{Client, CreateRunRequest};
 use cofferdam_core::{
-    Actor, Agent, AgentSetup, Effective, EventType, InputSyntax, Mode, NewEvent, NodeId, Origin, Outcome,
-    PlaceId, Placement, Policy, PromptSetup, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source,
-    Surroundings, ValueError, Variable, WorkspaceKind, read_layer,
+    Actor, Agent, Effective, EventType, InputSyntax, Mode, NewEvent, NodeId, Origin, Outcome, PlaceId,
+    Placement, Policy, PromptSetup, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source, Surroundings,
+    ValueError, Variable, Work, WorkspaceKind, read_layer,
 };
 use cofferdam_operations::{MadeKey, NewKeyInput, NewRun, Operations, Way};
 use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, Options, Service};
@@ -231,7 +231,7 @@ pub(crate) fn plain_request(id: &RunId) -> RunRequest {
     RunRequest {
         id: id.clone(),
         source: Source::Empty,
-        agent: AgentSetup::Command { argv: vec!["true".to_owned()] },
+        work: Work::Program { argv: vec!["true".to_owned()] },
         policy: Policy { timeout_ms: 60_000, ..Policy::default() },
         retry: RetryPolicy::default(),
         workspace: WorkspaceKind::Overlay,

@@ -2,7 +2,7 @@
 
 use cofferdam_api::{CreateRunRequest, RunOptions, RunQuery, SendMessageRequest};
 use cofferdam_core::{
-    AgentSetup, FailureClass, LimitsRule, MessageKind, Mode, Network, Outcome, RunState, Source,
+    Agent, FailureClass, LimitsRule, MessageKind, Mode, Network, Outcome, RunState, Source, Work,
 };
 use serde_json::json;
 
@@ -38,7 +38,7 @@ async fn a_task_is_accepted_sealed_and_with_limits_that_hold() {
     let run = place.client(&place.run).create_run(&request, None).await.unwrap();
     assert_eq!((run.state, run.last_seq, run.attempts), (RunState::Queued, 1, 0));
     let asked = run.request;
-    let AgentSetup::Codex(setup) = &asked.agent else { panic!("{asked:?}") };
+    let Work::Agent { agent: Agent::Codex, setup } = &asked.work else { panic!("{asked:?}") };
     assert_eq!((setup.prompt.as_str(), setup.model.as_deref()), ("Fix it", Some("gpt-x")));
     assert_eq!(setup.system_prompt.as_deref(), Some("Be brief."));
     assert_eq!(setup.permission_mode.as_str(), "acceptEdits");

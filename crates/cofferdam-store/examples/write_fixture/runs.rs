@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use cofferdam_core::{
-    AgentSetup, CapabilitySets, Conversation, DeadLetter, DiskLimit, ErrorClass, FailureClass, InsideLimits,
+    Agent, CapabilitySets, Conversation, DeadLetter, DiskLimit, ErrorClass, FailureClass, InsideLimits,
     InsideNetwork, InsideSeal, Mode, NamespaceFact, NodeId, Outcome, OutsideSeal, PlaceId, Placement, Policy,
     ProjectId, PromptSetup, RetryPolicy, Role, RunId, RunRequest, Seal, SessionStart, Source, Spent, Tried,
-    WorkspaceKind,
+    Work, WorkspaceKind,
 };
 use cofferdam_store::{ArtifactPlace, NewArtifact, Owner};
 use serde_json::json;
@@ -174,7 +174,7 @@ impl Name {
             source: Source::Empty,
             workspace: WorkspaceKind::Overlay,
             working_dir: None,
-            agent: AgentSetup::Command { argv: vec!["true".to_owned(), format!("{self:?}")] },
+            work: Work::Program { argv: vec!["true".to_owned(), format!("{self:?}")] },
             conversation: None,
             policy: Policy::default(),
             publish: None,
@@ -185,10 +185,10 @@ impl Name {
         };
         match self {
             Self::Bound => RunRequest {
-                agent: AgentSetup::ClaudeCode(PromptSetup {
-                    prompt: "mend the tests".to_owned(),
-                    ..PromptSetup::default()
-                }),
+                work: Work::Agent {
+                    agent: Agent::ClaudeCode,
+                    setup: PromptSetup { prompt: "mend the tests".to_owned(), ..PromptSetup::default() },
+                },
                 placement: Placement {
                     role: Role::Tester,
                     priority: 50.try_into().expect("a priority"),

@@ -191,8 +191,8 @@ pub(crate) fn job_of_script(folder: &Path, script: &str) -> Job {
         "provider": "claude_code", "prompt": "the task",
         "model": null, "system_prompt": null, "max_turns": null,
     });
-    let agent = serde_json::from_value(setup).expect("this is a setup");
-    Job { agent, program: vec![program.display().to_string()], ..job(&["true"]) }
+    let work = serde_json::from_value(setup).expect("this is work");
+    Job { work, program: vec![program.display().to_string()], ..job(&["true"]) }
 }
 
 /// What a script can say as Claude Code: that its turn begins, that it took a message, that its turn is over.

@@ -50,7 +50,7 @@ pub(crate) async fn run(args: &MessageArgs, caller: &Caller) -> Result<ExitCode,
         // A variable that cannot be read is not overlooked by whoever wants a container.
         settings::docker(caller, &settings)?;
     }
-    redaction::refuse_in(&request.agent)?;
+    redaction::refuse_in(&request.work)?;
     run::announce(&notices);
     if request.policy.mode == Mode::Host {
         terminal::write_stderr(&run::host_warning(&mode_by));

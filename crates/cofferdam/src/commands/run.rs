@@ -61,7 +61,7 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
         // A variable that cannot be read is not overlooked by whoever wants a container.
         settings::docker(caller, &settings)?;
     }
-    redaction::refuse_in(&accepted.request.agent)?;
+    redaction::refuse_in(&accepted.request.work)?;
     if args.dry_run {
         announce(&accepted.notices);
         return dry_run::print(accepted.request, shown.json);

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use cofferdam_core::{AgentSetup, EgressPolicy, Network, PromptSetup, RunState};
+use cofferdam_core::{Agent, EgressPolicy, Network, PromptSetup, RunState, Work};
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Agents, DetachedNode, Engine, Finished, Marks, Queue, Record, Running, node_id};
 use cofferdam_scripted_model::{Answer, Script};
@@ -237,10 +237,10 @@ fn a_broker_of_its_own_reads_the_login_too() {
     let (queue, marks) = (Queue::open(&one.fixture), Marks::new(&one.fixture));
     let node = DetachedNode::start(&one.fixture, &node_id(1), None);
     let run = queue.enqueue(&one.fixture, &marks, "true", |request| {
-        request.agent = AgentSetup::ClaudeCode(PromptSetup {
-            prompt: "do what there is to do".to_owned(),
-            ..PromptSetup::default()
-        });
+        request.work = Work::Agent {
+            agent: Agent::ClaudeCode,
+            setup: PromptSetup { prompt: "do what there is to do".to_owned(), ..PromptSetup::default() },
+        };
         request.policy.network = Network::Sealed;
         request.policy.egress = EgressPolicy { model: true, ..EgressPolicy::default() };
         request.policy.mounts = Vec::new();

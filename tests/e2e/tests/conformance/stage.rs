@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentEnd, AgentSetup, AttemptRef, FromWorker, InsideSeal, Job, LimitsRule, Mode, Network, Policy, RunId,
-    SandboxId, ToWorker, WorkerExited, inside, worker_line,
+    AgentEnd, AttemptRef, FromWorker, InsideSeal, Job, LimitsRule, Mode, Network, Policy, RunId, SandboxId,
+    ToWorker, Work, WorkerExited, inside, worker_line,
 };
 use cofferdam_e2e::processes::{descendants_of, with_role};
 use cofferdam_e2e::{Engine, Fixture, binary, node_id};
@@ -233,7 +233,7 @@ impl Stage {
         let working_directory = sandbox.exchange().working_directory(Path::new(inside::WORKSPACE));
         let job = Job {
             attempt: self.attempt.clone(),
-            agent: AgentSetup::Command { argv: vec!["/bin/sh".into(), "-c".into(), script.into()] },
+            work: Work::Program { argv: vec!["/bin/sh".into(), "-c".into(), script.into()] },
             working_directory: working_directory.display().to_string(),
             folder: None,
             env: self.backend.base_env(policy),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{AgentSetup, Network, PromptSetup, RunId};
+use cofferdam_core::{Agent, Network, PromptSetup, RunId, Work};
 use cofferdam_e2e::processes::{is_alive, kill_9, wait_until};
 use cofferdam_e2e::{Agents, Fixture, Record, Service};
 use cofferdam_scripted_model::{Answer, Ending, Kind, Script, ScriptedModel};
@@ -33,10 +33,10 @@ impl Streaming {
         fixture.set_env("ANTHROPIC_BASE_URL", &model.base_url());
         let stage = Stage::of(fixture);
         let run = stage.queue.enqueue(&stage.fixture, &stage.marks, "", |request| {
-            request.agent = AgentSetup::ClaudeCode(PromptSetup {
-                prompt: "make a file".to_owned(),
-                ..PromptSetup::default()
-            });
+            request.work = Work::Agent {
+                agent: Agent::ClaudeCode,
+                setup: PromptSetup { prompt: "make a file".to_owned(), ..PromptSetup::default() },
+            };
             request.policy.network = Network::Sealed;
             request.policy.egress.model = true;
         });

@@ -3,25 +3,25 @@
 
 use std::collections::BTreeMap;
 
-use cofferdam_agent::{Context, Message, ModelRoute, Receipt, Step, Stream, for_setup};
-use cofferdam_core::{AgentSetup, AttemptRef, Login, MessageKind, PromptSetup, Vendor};
+use cofferdam_agent::{Context, Message, ModelRoute, Receipt, Step, Stream, for_work};
+use cofferdam_core::{Agent, AttemptRef, Login, MessageKind, PromptSetup, Vendor, Work};
 
 /// What all facts of one line may hold, as a multiple of the line: texts are quoted once more at most.
 const MOST_PER_BYTE: usize = 16;
 
 pub(crate) fn feed_claude_code(input: &[u8]) {
-    feed(&AgentSetup::ClaudeCode(setup()), input);
+    feed(&Work::Agent { agent: Agent::ClaudeCode, setup: setup() }, input);
 }
 
 pub(crate) fn feed_codex(input: &[u8]) {
-    feed(&AgentSetup::Codex(setup()), input);
+    feed(&Work::Agent { agent: Agent::Codex, setup: setup() }, input);
 }
 
 pub(crate) fn feed_opencode(input: &[u8]) {
-    feed(&AgentSetup::OpenCode(setup()), input);
+    feed(&Work::Agent { agent: Agent::OpenCode, setup: setup() }, input);
 }
 
-fn feed(setup: &AgentSetup, input: &[u8]) {
+fn feed(setup: &Work, input: &[u8]) {
     let attempt =
         AttemptRef { run: "run_00000000000000000000000000".parse().expect("a run's id"), number: 1 };
     let route = ModelRoute {
@@ -38,7 +38,7 @@ fn feed(setup: &AgentSetup, input: &[u8]) {
         is_root: false,
         session: None,
     };
-    let mut adapter = for_setup(setup);
+    let mut adapter = for_work(setup);
     let mut seen = Seen::default();
     seen.take(&adapter.begin(&context));
     for line in input.split(|&byte| byte == b'\n') {

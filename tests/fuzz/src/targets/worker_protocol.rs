@@ -2,7 +2,7 @@
 //! as what a hostile agent prints.
 
 use cofferdam_agent::Stream;
-use cofferdam_core::{AgentSetup, EventType, FromWorker, ToWorker, worker_line};
+use cofferdam_core::{EventType, FromWorker, ToWorker, Work, worker_line};
 use cofferdam_runner::fuzzing::{Taken, worker_line as taken_for};
 use cofferdam_worker::fuzzing::{host_lines, relayed};
 
@@ -61,7 +61,7 @@ fn from_worker(line: &[u8]) {
 
 /// An agent that prints the worker's own lines is an agent that printed something.
 fn printed(input: &[u8]) {
-    let setup = AgentSetup::Command { argv: vec!["agent".to_owned()] };
+    let setup = Work::Program { argv: vec!["agent".to_owned()] };
     let mut parts: Vec<(Stream, &[u8])> = Vec::new();
     for (at, piece) in pieces(input, 100).into_iter().enumerate() {
         parts.push((if at % 5 == 4 { Stream::Stderr } else { Stream::Stdout }, piece));

@@ -9,10 +9,11 @@ use crate::policy::{LimitsRule, Mode, Mount, MountAccess, Network, Policy};
 use crate::publish::Publish;
 use crate::repo_url::{LocalUrls, RepoUrl};
 use crate::retry::RetryPolicy;
-use crate::run::{AgentSetup, Conversation, SessionStart};
+use crate::run::{Conversation, SessionStart};
 use crate::run_input::test_machine::Machine;
 use crate::run_input::{Context, InputSyntax, Placing, RunInput, RunOptions, Workspace, validate};
 use crate::settings::Effective;
+use crate::work::Work;
 
 fn key(scope: Scope) -> Actor {
     Actor::Key { id: KeyId::new(0, 0), owner: "ci".parse().unwrap(), scopes: [scope].into_iter().collect() }
@@ -57,7 +58,7 @@ fn request(policy: Policy) -> RunRequest {
         source: git("https://github.com/acme/app"),
         workspace: WorkspaceKind::Overlay,
         working_dir: None,
-        agent: AgentSetup::Command { argv: vec!["make".to_owned()] },
+        work: Work::Program { argv: vec!["make".to_owned()] },
         conversation: None,
         policy,
         publish: None,

@@ -7,7 +7,7 @@ mod opencode;
 
 use std::path::Path;
 
-use cofferdam_core::{Agent, AgentSetup, EventType, Network, Outcome, Policy, with_causes};
+use cofferdam_core::{Agent, EventType, Network, Outcome, Policy, Work, with_causes};
 use tokio::time::Instant;
 
 use super::AuthCheck;
@@ -96,7 +96,7 @@ impl Asked<'_> {
         let unknown =
             |why: String| Verdict::early(AuthWord::Unknown, format!("it could not be tried: {why}"));
         let policy = self.policy();
-        let seen = one_run(self.node, AgentSetup::Command { argv }, policy, self.deadline).await;
+        let seen = one_run(self.node, Work::Program { argv }, policy, self.deadline).await;
         answer(seen.map_err(unknown)?, self.check)
     }
 

@@ -61,7 +61,7 @@ struct Looked {
 impl Looked {
     fn at(agent: KnownAgent, caller: &Caller, secrets: &CallerSecrets) -> Self {
         let cli = (!agent.mode.is_container()).then(|| installed(agent.cli, caller));
-        let access = secrets.describe(&agent.setup(String::new())).map_err(|error| {
+        let access = secrets.describe(&agent.work(String::new())).map_err(|error| {
             let none = no_model(&error);
             format!("{}; {}", none.message, none.hint)
         });

@@ -10,9 +10,7 @@ mod sample;
 use std::time::Duration;
 
 use clap::Args;
-use cofferdam_core::{
-    AgentSetup, EventType, LimitsRule, Outcome, Policy, RetryPolicy, RunRequest, Source, inside,
-};
+use cofferdam_core::{EventType, LimitsRule, Outcome, Policy, RetryPolicy, RunRequest, Source, Work, inside};
 use cofferdam_runner::{Progress, RunReport};
 use serde_json::{Value, json};
 
@@ -95,9 +93,7 @@ fn request(outside: &Outside) -> Result<RunRequest, Failure> {
     Ok(RunRequest {
         id: new_run_id(),
         source: Source::Local { path },
-        agent: AgentSetup::Command {
-            argv: vec![inside::BINARY.to_owned(), "demo-agent".to_owned(), targets],
-        },
+        work: Work::Program { argv: vec![inside::BINARY.to_owned(), "demo-agent".to_owned(), targets] },
         policy: Policy { limits_rule: LimitsRule::BestEffort, timeout_ms: 60_000, ..Policy::default() },
         retry: RetryPolicy::default(),
         workspace: cofferdam_core::WorkspaceKind::Overlay,

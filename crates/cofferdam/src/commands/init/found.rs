@@ -45,7 +45,7 @@ impl Found {
         }
         let secrets = CallerSecrets::of(caller)?;
         let agent = |provider: Agent| {
-            let access = secrets.describe(&plain(provider).setup(String::new()));
+            let access = secrets.describe(&plain(provider).work(String::new()));
             let access = access.map_err(|error| no_model(&error).hint);
             FoundAgent { provider, cli: installed(provider, caller), access }
         };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cofferdam_core::{Agent, AgentSetup, Mode, PromptSetup};
+use cofferdam_core::{Agent, Mode, PromptSetup, Work};
 use cofferdam_runner::NoModel;
 use cofferdam_runner::installation::{InstallationError, Search, find};
 use cofferdam_runner::logins::LoginError;
@@ -24,10 +24,10 @@ pub(super) struct Agents<'a> {
 
 impl Agents<'_> {
     /// Refuses an agent that is not installed or has no key: inside, it would only find out after minutes of retries.
-    pub(super) fn check(&self, setup: &AgentSetup, mode: Mode) -> Result<(), UsageError> {
-        let Some(cli) = setup.cli() else { return Ok(()) };
+    pub(super) fn check(&self, work: &Work, mode: Mode) -> Result<(), UsageError> {
+        let Some(cli) = work.agent() else { return Ok(()) };
         self.place(cli, mode).map_err(|error| cannot_be_used(&error))?;
-        self.secrets.choose_for(setup).map_err(|error| has_no_model(cli, &error))?;
+        self.secrets.choose_for(work).map_err(|error| has_no_model(cli, &error))?;
         Ok(())
     }
 
@@ -40,7 +40,7 @@ impl Agents<'_> {
         let mut installed = Vec::new();
         for cli in Agent::ALL {
             let Ok(place) = self.place(cli, mode) else { continue };
-            match self.secrets.choose_for(&AgentSetup::of(cli, setup.clone())) {
+            match self.secrets.choose_for(&Work::Agent { agent: cli, setup: setup.clone() }) {
                 Ok(_) => return Ok((cli, format!("using {} ({place})", cli.title()))),
                 Err(error) => installed.push((cli, error)),
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cofferdam_api::DryRunResponse;
-use cofferdam_core::{AgentSetup, Limits, MountAccess, Network, Policy, RunRequest, Source, show_bytes};
+use cofferdam_core::{Limits, MountAccess, Network, Policy, RunRequest, Source, Work, show_bytes};
 use serde_json::json;
 
 use crate::exit::ExitCode;
@@ -43,11 +43,11 @@ fn text_of(request: &RunRequest) -> String {
 }
 
 fn agent(request: &RunRequest) -> String {
-    match &request.agent {
-        AgentSetup::Command { argv } => format!("none: the program {}", argv.join(" ")),
-        AgentSetup::ClaudeCode(setup) | AgentSetup::Codex(setup) | AgentSetup::OpenCode(setup) => {
+    match &request.work {
+        Work::Program { argv } => format!("none: the program {}", argv.join(" ")),
+        Work::Agent { agent, setup } => {
             let model = setup.model.as_deref().unwrap_or("of its own choice");
-            format!("{}, model {model}", request.agent.provider())
+            format!("{agent}, model {model}")
         }
     }
 }
@@ -129,7 +129,7 @@ fn list(entries: impl Iterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cofferdam_core::{Mount, PromptSetup, RunId};
+    use cofferdam_core::{Agent, Mount, PromptSetup, RunId};
 
     use super::*;
 
@@ -145,7 +145,10 @@ mod tests {
             source: Source::Empty,
             workspace: Default::default(),
             working_dir: None,
-            agent: AgentSetup::ClaudeCode(PromptSetup { model: Some("sonnet".into()), ..Default::default() }),
+            work: Work::Agent {
+                agent: Agent::ClaudeCode,
+                setup: PromptSetup { model: Some("sonnet".into()), ..Default::default() },
+            },
             conversation: None,
             policy,
             publish: None,

@@ -70,7 +70,7 @@ pub(crate) fn request_from(
     let mut notices = Vec::new();
     match surroundings.chosen() {
         Some(notice) => notices.push(notice),
-        None => agents.check(&request.agent, request.policy.mode)?,
+        None => agents.check(&request.work, request.policy.mode)?,
     }
     for name in unreadable_env {
         notices.push(format!("{name} is not passed on: its value is not valid UTF-8"));

@@ -1,7 +1,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use cofferdam_core::{AgentSetup, Limits, Mask, Network, Origin, Source, read_layer};
+use cofferdam_core::{Limits, Mask, Network, Origin, Source, Work, read_layer};
 
 use super::super::input::input_from;
 use super::*;
@@ -68,7 +68,7 @@ fn without_flags_the_run_is_sealed_and_on_the_repository_around() {
     let accepted = place.ask(|_| {}).unwrap();
     let request = accepted.request;
     assert_eq!(request.source, Source::Local { path: place.repo() });
-    assert_eq!(request.agent, AgentSetup::Command { argv: vec!["true".to_owned()] });
+    assert_eq!(request.work, Work::Program { argv: vec!["true".to_owned()] });
     assert_eq!((request.policy.mode, request.policy.network), (Mode::Native, Network::None));
     assert_eq!(request.policy.limits, Limits::default());
     assert_eq!(request.policy.limits_rule, LimitsRule::BestEffort);

@@ -31,7 +31,7 @@ fn table(runs: &[RunRecord], now_ms: u64) -> String {
     let mut text = format!("{:<30}  {:<9}  {:<6}  {:>8}  COMMAND\n", "RUN", "STATE", "MODE", "AGE");
     for run in runs {
         let age = show_duration(Duration::from_millis(now_ms.saturating_sub(run.created_at_ms)));
-        let command = words::command(&run.request.agent, COMMAND_WIDTH);
+        let command = words::command(&run.request.work, COMMAND_WIDTH);
         text.push_str(&format!(
             "{:<30}  {:<9}  {:<6}  {:>8}  {command}\n",
             run.request.id.as_str(),
@@ -51,14 +51,14 @@ fn to_json(run: &RunRecord) -> Value {
         "created_at_ms": run.created_at_ms,
         "finished_at_ms": run.finished_at_ms,
         "attempts": run.attempts,
-        "agent": run.request.agent,
+        "agent": run.request.work,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::{AgentSetup, Policy, RetryPolicy, RunId, RunRequest, RunState, Source};
+    use cofferdam_core::{Policy, RetryPolicy, RunId, RunRequest, RunState, Source, Work};
 
     #[test]
     fn the_table_is_one_clean_line_per_run() {
@@ -66,7 +66,7 @@ mod tests {
         let request = RunRequest {
             id: RunId::new(0, 7),
             source: Source::Empty,
-            agent: AgentSetup::Command { argv },
+            work: Work::Program { argv },
             policy: Policy::default(),
             retry: RetryPolicy::default(),
             workspace: cofferdam_core::WorkspaceKind::Overlay,

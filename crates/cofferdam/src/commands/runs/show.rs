@@ -27,7 +27,7 @@ fn text(run: &RunRecord, now_ms: u64) -> String {
     let mut lines = vec![
         format!("run        {}", request.id),
         format!("state      {}", run.state),
-        format!("command    {}", words::command(&request.agent, 400)),
+        format!("command    {}", words::command(&request.work, 400)),
         format!("workspace  {}", source_words(&request.source)),
         format!("asked for  {}, network {}, timeout {}", policy.mode, policy.network, ms(policy.timeout_ms)),
         format!(
@@ -116,7 +116,7 @@ fn to_json(run: &RunRecord) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::{AgentSetup, FailureClass, Outcome, Policy, RetryPolicy, RunRequest, RunState};
+    use cofferdam_core::{FailureClass, Outcome, Policy, RetryPolicy, RunRequest, RunState, Work};
 
     #[test]
     fn a_run_without_a_seal_is_not_called_sealed() {
@@ -126,7 +126,7 @@ mod tests {
             request: RunRequest {
                 id: RunId::new(0, 7),
                 source: Source::Empty,
-                agent: AgentSetup::Command { argv: vec!["make".to_owned(), "test".to_owned()] },
+                work: Work::Program { argv: vec!["make".to_owned(), "test".to_owned()] },
                 policy: Policy::default(),
                 retry: RetryPolicy::default(),
                 workspace: cofferdam_core::WorkspaceKind::Overlay,

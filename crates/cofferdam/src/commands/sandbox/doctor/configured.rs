@@ -24,7 +24,7 @@ pub(super) fn configured(caller: &Caller) -> Vec<Finding> {
     };
     let look = |agent: KnownAgent| {
         let who = format!("{} ({}, mode {})", agent.name, agent.cli.as_str(), agent.mode);
-        match secrets.describe(&agent.setup(String::new())) {
+        match secrets.describe(&agent.work(String::new())) {
             Ok(access) => Finding::ok(name, format!("{who}: {access} (not tried)")),
             Err(error) => {
                 let none = no_model(&error);

@@ -1,4 +1,4 @@
-//! What works on a task: an agent with its prompt, or a program.
+//! What a run does: the work of a coding agent with its prompt, or a program.
 
 use super::bounds::{
     LONGEST_MODEL, LONGEST_SYSTEM_PROMPT_BYTES, LONGEST_SYSTEM_PROMPT_CHARS, LONGEST_TASK_BYTES,
@@ -6,16 +6,16 @@ use super::bounds::{
 };
 use super::overrides::{RunOverrides, check_items, number, text_of};
 use super::{Choice, InputError, InputErrorKind, InputSyntax, RunInput, Surroundings};
-use crate::run::{AgentSetup, PromptSetup};
 use crate::settings::Agent;
+use crate::work::{PromptSetup, Work};
 
-/// The agent or program of an input.
-pub(super) fn setup_of(
+/// The work of an input.
+pub(super) fn work_of(
     input: &RunInput,
     overrides: &RunOverrides,
     choice: &Choice<'_>,
     surroundings: &dyn Surroundings,
-) -> Result<AgentSetup, InputError> {
+) -> Result<Work, InputError> {
     let syntax = overrides.syntax;
     match (&input.task, &input.command) {
         (Some(task), None) => prompt_of(task, input, syntax, choice, surroundings),
@@ -44,7 +44,7 @@ fn prompt_of(
     syntax: InputSyntax,
     choice: &Choice<'_>,
     surroundings: &dyn Surroundings,
-) -> Result<AgentSetup, InputError> {
+) -> Result<Work, InputError> {
     let options = &input.options;
     if task.trim().is_empty() {
         let hint = match syntax {
@@ -79,14 +79,14 @@ fn prompt_of(
         allowed_tools: options.allowed_tools.clone(),
         disallowed_tools: options.disallowed_tools.clone(),
     };
-    let provider = match choice.provider {
-        Some(provider) => provider,
+    let agent = match choice.provider {
+        Some(agent) => agent,
         None => surroundings.default_agent(choice.mode.value, &setup).map_err(|error| {
             InputError::new("options.agent", InputErrorKind::NoAgent, error.problem, error.hint)
         })?,
     };
-    check_agent(&setup, provider, syntax)?;
-    Ok(AgentSetup::of(provider, setup))
+    check_agent(&setup, agent, syntax)?;
+    Ok(Work::Agent { agent, setup })
 }
 
 /// What is added to the CLI's own system prompt: the caller's or else the agent's words, and those of the role after
@@ -99,18 +99,18 @@ fn system_prompt_of(own: Option<&str>, choice: &Choice<'_>) -> Option<String> {
 }
 
 /// Refuses what this agent's CLI cannot do, at the field that asks for it.
-fn check_agent(setup: &PromptSetup, provider: Agent, syntax: InputSyntax) -> Result<(), InputError> {
+fn check_agent(setup: &PromptSetup, agent: Agent, syntax: InputSyntax) -> Result<(), InputError> {
     let mode = "options.permission_mode";
-    if let Some(error) = setup.permission_mode.refused_for(provider) {
+    if let Some(error) = setup.permission_mode.refused_for(agent) {
         let problem = format!("{} {}", syntax.name(mode), error.problem);
         return Err(InputError::conflict(mode, problem, error.hint));
     }
-    let Some(error) = setup.refused_for(provider) else { return Ok(()) };
+    let Some(error) = setup.refused_for(agent) else { return Ok(()) };
     let has_tools = [
         ("options.allowed_tools", !setup.allowed_tools.is_empty()),
         ("options.disallowed_tools", !setup.disallowed_tools.is_empty()),
     ];
-    let tools = has_tools.into_iter().find(|(_, given)| *given && provider == Agent::Codex);
+    let tools = has_tools.into_iter().find(|(_, given)| *given && agent == Agent::Codex);
     let (field, hint) = match tools {
         Some((field, _)) => (field, error.hint),
         None => {
@@ -123,7 +123,7 @@ fn check_agent(setup: &PromptSetup, provider: Agent, syntax: InputSyntax) -> Res
     Err(InputError::conflict(field, format!("{}: {}", syntax.name(field), error.problem), hint))
 }
 
-fn command_of(argv: &[String], input: &RunInput, overrides: &RunOverrides) -> Result<AgentSetup, InputError> {
+fn command_of(argv: &[String], input: &RunInput, overrides: &RunOverrides) -> Result<Work, InputError> {
     let syntax = overrides.syntax;
     if let Some(field) = agent_field(input, overrides) {
         let (task, command) = (syntax.name("task"), syntax.name("command"));
@@ -151,7 +151,7 @@ fn command_of(argv: &[String], input: &RunInput, overrides: &RunOverrides) -> Re
     if argv.iter().any(|word| word.contains('\0')) {
         return refuse("must not contain a NUL character");
     }
-    Ok(AgentSetup::Command { argv: argv.to_vec() })
+    Ok(Work::Program { argv: argv.to_vec() })
 }
 
 /// The first field that means something to a coding agent only.

@@ -1,0 +1,133 @@
+//! What a run does.
+
+use serde::{Deserialize, Serialize};
+
+use crate::egress::Vendor;
+use crate::permission::PermissionMode;
+use crate::settings::Agent;
+
+/// What a run does: a closed set. Whoever tells its kinds apart matches all of them, so that the compiler names every
+/// place that a new kind has to be thought of.
+///
+/// It is written flat, under the key `agent` of a request and of a job: `{"provider": "codex", "prompt": …}`, or
+/// `{"provider": "command", "argv": […]}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "provider", expecting = "an agent with its prompt, or a program with its arguments")]
+pub enum Work {
+    /// Any program. It is started as it is, never through a shell.
+    #[serde(rename = "command")]
+    Program {
+        /// Program and arguments; not empty.
+        argv: Vec<String>,
+    },
+    /// A coding agent, with a task.
+    #[serde(untagged)]
+    Agent {
+        /// Which one.
+        #[serde(rename = "provider")]
+        agent: Agent,
+        /// What it is asked to do.
+        #[serde(flatten)]
+        setup: PromptSetup,
+    },
+}
+
+/// What a coding agent is asked to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptSetup {
+    /// The task.
+    pub prompt: String,
+    /// The model, as the CLI names it; its own default without one.
+    pub model: Option<String>,
+    /// Added to the CLI's own system prompt.
+    pub system_prompt: Option<String>,
+    /// How many turns of the model the agent may take, where its CLI can count them.
+    pub max_turns: Option<u32>,
+    /// What the CLI lets the model do.
+    #[serde(default, skip_serializing_if = "PermissionMode::is_default")]
+    pub permission_mode: PermissionMode,
+    /// Stands in place of the CLI's own system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_system_prompt: Option<String>,
+    /// The only tools that the model has, as the CLI names them; all of the mode's without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// Tools the model may not use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disallowed_tools: Vec<String>,
+}
+
+impl Work {
+    /// The name of what does it, as it is written.
+    #[must_use]
+    pub fn provider(&self) -> &'static str {
+        match self {
+            Self::Program { .. } => "command",
+            Self::Agent { agent, .. } => agent.as_str(),
+        }
+    }
+
+    /// Which agent does it; `None` for a program.
+    #[must_use]
+    pub fn agent(&self) -> Option<Agent> {
+        match self {
+            Self::Program { .. } => None,
+            Self::Agent { agent, .. } => Some(*agent),
+        }
+    }
+
+    /// Whose model the agent can talk to, preferred first; `None` for a plain command.
+    #[must_use]
+    pub fn vendors(&self) -> Option<&'static [Vendor]> {
+        match self {
+            Self::Program { .. } => None,
+            Self::Agent { agent: Agent::ClaudeCode, .. } => Some(&[Vendor::Anthropic]),
+            Self::Agent { agent: Agent::Codex, .. } => Some(&[Vendor::Openai]),
+            Self::Agent { agent: Agent::OpenCode, setup } => Some(match setup.model.as_deref() {
+                Some(model) if model.starts_with("openai/") => &[Vendor::Openai],
+                Some(model) if model.starts_with("anthropic/") => &[Vendor::Anthropic],
+                _ => &[Vendor::Anthropic, Vendor::Openai],
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn work_is_written_as_it_always_was() {
+        let program = Work::Program { argv: vec!["make".to_owned(), "test".to_owned()] };
+        assert_eq!(
+            serde_json::to_string(&program).unwrap(),
+            r#"{"provider":"command","argv":["make","test"]}"#
+        );
+        let setup = PromptSetup { prompt: "Fix it".to_owned(), max_turns: Some(3), ..PromptSetup::default() };
+        for (agent, name) in Agent::ALL.into_iter().zip(["claude_code", "codex", "opencode"]) {
+            let work = Work::Agent { agent, setup: setup.clone() };
+            let text = serde_json::to_string(&work).unwrap();
+            let expected = format!(
+                r#"{{"provider":"{name}","prompt":"Fix it","model":null,"system_prompt":null,"max_turns":3}}"#
+            );
+            assert_eq!(text, expected);
+            assert_eq!(serde_json::from_str::<Work>(&text).unwrap(), work);
+        }
+        assert_eq!(serde_json::from_value::<Work>(serde_json::to_value(&program).unwrap()).unwrap(), program);
+    }
+
+    #[test]
+    fn what_is_no_work_is_refused() {
+        for text in [
+            json!({ "provider": "gemini", "prompt": "x" }),
+            json!({ "provider": "command" }),
+            json!({ "provider": "codex", "argv": ["true"] }),
+            json!({ "prompt": "x" }),
+        ] {
+            let error = serde_json::from_value::<Work>(text.clone()).unwrap_err().to_string();
+            assert!(error.contains("an agent with its prompt, or a program"), "{text}: {error}");
+        }
+    }
+}
