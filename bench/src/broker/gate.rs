@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use cofferdam_broker::{
-    Bounds, Broker, Credential, GitCredential, GitRepository, Grant, Locked, ModelGrant, NoGitCredential,
-    Options, PriceTable, Secrets, Upstream,
+    Bounds, Broker, GitCredential, GitRepository, Grant, Locked, ModelGrant, NoGitCredential, Options,
+    PriceTable, Secrets, Upstream,
 };
 use cofferdam_core::{
-    Action, Actor, Agent, AttemptRef, Budget, NodeId, PlaceId, Policy, Redactor, RetryPolicy, RunId,
-    RunRequest, Source, Vendor, Work,
+    Action, Actor, Agent, AttemptRef, Budget, Credential, NodeId, PlaceId, Policy, Redactor, RetryPolicy,
+    RunId, RunRequest, Source, Vendor, Work,
 };
 use cofferdam_mandate::issue;
 use cofferdam_runner::{Home, StoreLedger, now_ms};

@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use cofferdam_core::{
-    Agent, AgentReport, AttemptRef, EventType, KeptSession, Login, MessageKind, Vendor, Work,
-};
+use cofferdam_core::{AgentReport, AttemptRef, EventType, KeptSession, Login, MessageKind, Vendor, Work};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::claude_code::ClaudeCode;
-use crate::codex::Codex;
 use crate::command::CommandAdapter;
 use crate::json_lines::LONGEST_LINE;
-use crate::opencode::OpenCode;
+use crate::profile::profile;
 
 /// One agent CLI, set up for one attempt: a state machine that is fed with lines and messages, and says
 /// what they mean and what to write to the CLI.
@@ -67,9 +63,7 @@ pub trait Adapter {
 pub fn for_work(work: &Work) -> Box<dyn Adapter + Send> {
     match work {
         Work::Program { argv } => Box::new(CommandAdapter::new(argv.clone())),
-        Work::Agent { agent: Agent::ClaudeCode, setup } => Box::new(ClaudeCode::new(setup.clone())),
-        Work::Agent { agent: Agent::Codex, setup } => Box::new(Codex::new(setup.clone())),
-        Work::Agent { agent: Agent::OpenCode, setup } => Box::new(OpenCode::new(setup.clone())),
+        Work::Agent { agent, setup } => (profile(*agent).adapter)(setup.clone()),
     }
 }
 

@@ -36,8 +36,8 @@ pub use broker::{Broker, OpenError};
 pub use grant::{GitGrant, Grant, ModelGrant};
 pub use ledger::{CallBegun, CallEnded, CallId, Ledger, LedgerError};
 pub use options::{
-    Bounds, Credential, GitCredential, GitRepository, Locked, NoGitCredential, Options, Price, PriceTable,
-    Secrets, Upstream,
+    Bounds, GitCredential, GitRepository, Locked, NoGitCredential, Options, Price, PriceTable, Secrets,
+    Upstream,
 };
 pub use socket::connect;
 

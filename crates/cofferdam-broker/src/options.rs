@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_core::{Agent, RepoUrl, Vendor};
+use cofferdam_core::{Agent, Credential, RepoUrl, Vendor};
 
 /// What a broker is made with.
 #[derive(Clone)]
@@ -72,31 +72,6 @@ pub struct Upstream {
     pub base_url: String,
     /// What opens it.
     pub credential: Credential,
-}
-
-/// What opens a vendor's interface.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Credential {
-    /// `x-api-key` for Anthropic, a bearer token for OpenAI.
-    ApiKey(String),
-    /// A bearer token for either.
-    Bearer(String),
-    /// The login of Codex at ChatGPT, whose interface is like OpenAI's Responses.
-    ChatGpt {
-        /// The bearer token.
-        token: String,
-        /// Which of the user's accounts it is for.
-        account: Option<String>,
-    },
-}
-
-impl Credential {
-    /// The secret itself.
-    pub(crate) fn secret(&self) -> &str {
-        match self {
-            Self::ApiKey(secret) | Self::Bearer(secret) | Self::ChatGpt { token: secret, .. } => secret,
-        }
-    }
 }
 
 /// What opens a git host: a user name and a token.

@@ -10,6 +10,7 @@
 mod access;
 mod causes;
 mod conclude;
+mod credential;
 mod dead_letter;
 mod disk_space;
 mod egress;
@@ -53,6 +54,7 @@ pub use access::{
 };
 pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
+pub use credential::Credential;
 pub use dead_letter::DeadLetter;
 pub use disk_space::DiskSpace;
 pub use egress::{
@@ -70,7 +72,7 @@ pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use node_name::NodeName;
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
-pub use permission::PermissionMode;
+pub use permission::{PermissionMode, Support};
 pub use placement::{Lane, Placement, Priority};
 pub use policy::{
     ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, PathMappingMode, Policy,

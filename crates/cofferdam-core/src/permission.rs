@@ -8,6 +8,17 @@ use crate::text::written_as_text;
 use crate::value::ValueError;
 use crate::work::PromptSetup;
 
+/// What an agent can be asked for beyond what every agent can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Support {
+    /// The permission modes that are its own.
+    pub own_modes: &'static [PermissionMode],
+    /// Whether it holds lists of the tools that its model may use.
+    pub tool_lists: bool,
+    /// Whether it counts its turns, so that a limit on them holds.
+    pub max_turns: bool,
+}
+
 /// What an agent's CLI lets its model do. `docs/reference/permission-modes.md` says what each means with each CLI.
 ///
 /// This is the CLI's own promise and no wall: whatever the mode, the sandbox holds.
@@ -50,16 +61,16 @@ impl PermissionMode {
         self.into()
     }
 
-    /// Why this CLI cannot be asked for this mode, with what it can be asked for; `None` if it can.
+    /// Why this agent cannot be asked for this mode, with what it can be asked for; `None` if it can.
     #[must_use]
-    pub fn refused_for(self, provider: Agent) -> Option<ValueError> {
-        let own = own_of(provider);
+    pub fn refused_for(self, agent: Agent, support: &Support) -> Option<ValueError> {
+        let own = support.own_modes;
         if FOR_ALL.contains(&self) || own.contains(&self) {
             return None;
         }
         let names: Vec<String> = FOR_ALL.iter().chain(own).map(|mode| format!("`{mode}`")).collect();
         Some(ValueError {
-            problem: format!("`{self}` is not a permission mode of {provider}"),
+            problem: format!("`{self}` is not a permission mode of {agent}"),
             hint: format!("type one of {}", names.join(", ")),
         })
     }
@@ -83,11 +94,11 @@ impl PromptSetup {
         is_name && is_pattern && text.len() <= 200
     }
 
-    /// Why this CLI cannot do what is asked of it, with what to ask for instead; `None` if it can. What a CLI would
+    /// Why this agent cannot do what is asked of it, with what to ask for instead; `None` if it can. What an agent would
     /// only seem to hold is refused too: a limit that is not held is worse than none.
     #[must_use]
-    pub fn refused_for(&self, provider: Agent) -> Option<ValueError> {
-        if let Some(refused) = self.permission_mode.refused_for(provider) {
+    pub fn refused_for(&self, agent: Agent, support: &Support) -> Option<ValueError> {
+        if let Some(refused) = self.permission_mode.refused_for(agent, support) {
             return Some(refused);
         }
         if let Some(tool) =
@@ -97,30 +108,21 @@ impl PromptSetup {
             return Some(ValueError::new(tool, "is not a tool", hint));
         }
         let refuse = |problem: &str, hint: &str| {
-            Some(ValueError { problem: format!("{provider} {problem}"), hint: hint.to_owned() })
+            Some(ValueError { problem: format!("{agent} {problem}"), hint: hint.to_owned() })
         };
-        match provider {
-            Agent::ClaudeCode => None,
-            Agent::Codex if !self.allowed_tools.is_empty() || !self.disallowed_tools.is_empty() => refuse(
+        if !support.tool_lists && !(self.allowed_tools.is_empty() && self.disallowed_tools.is_empty()) {
+            return refuse(
                 "has no list of tools, so one would not hold",
                 "leave it out; `restricted` takes edits and commands away",
-            ),
-            Agent::Codex | Agent::OpenCode if self.max_turns.is_some() => refuse(
+            );
+        }
+        if !support.max_turns && self.max_turns.is_some() {
+            return refuse(
                 "cannot count its turns, so a limit on them would not hold",
                 "limit the model's calls, which the broker counts for every agent: `--max-model-calls NUMBER`",
-            ),
-            Agent::Codex | Agent::OpenCode => None,
+            );
         }
-    }
-}
-
-/// The words that are a CLI's own.
-fn own_of(provider: Agent) -> &'static [PermissionMode] {
-    use PermissionMode::{BypassPermissions, DangerFullAccess, Default, DontAsk, Plan};
-    match provider {
-        Agent::ClaudeCode => &[Default, DontAsk, Plan, BypassPermissions],
-        Agent::Codex => &[DangerFullAccess],
-        Agent::OpenCode => &[Plan],
+        None
     }
 }
 
@@ -143,34 +145,6 @@ mod tests {
         }
         let error = "yolo".parse::<PermissionMode>().unwrap_err().to_string();
         assert!(error.contains("`yolo`") && error.contains("`acceptEdits`"), "{error}");
-    }
-
-    #[test]
-    fn three_modes_are_for_every_agent_and_the_others_for_whose_they_are() {
-        for provider in Agent::ALL {
-            for mode in FOR_ALL {
-                assert_eq!(mode.refused_for(provider), None);
-            }
-        }
-        let refused = PermissionMode::Plan.refused_for(Agent::Codex).unwrap().to_string();
-        assert!(refused.contains("`plan`") && refused.contains("`restricted`"), "{refused}");
-        assert_eq!(PermissionMode::Plan.refused_for(Agent::OpenCode), None);
-        assert!(PermissionMode::DangerFullAccess.refused_for(Agent::ClaudeCode).is_some());
-    }
-
-    #[test]
-    fn a_limit_that_a_cli_would_not_hold_is_refused() {
-        let tools = PromptSetup { allowed_tools: vec!["Read".to_owned()], ..PromptSetup::default() };
-        let turns = PromptSetup { max_turns: Some(1), ..PromptSetup::default() };
-        for (setup, refusing) in [
-            (&tools, &[Agent::Codex][..]),
-            (&turns, &[Agent::Codex, Agent::OpenCode]),
-            (&PromptSetup::default(), &[]),
-        ] {
-            for provider in Agent::ALL {
-                assert_eq!(setup.refused_for(provider).is_some(), refusing.contains(&provider), "{provider}");
-            }
-        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::egress::Vendor;
 use crate::permission::PermissionMode;
 use crate::settings::Agent;
 
@@ -73,21 +72,6 @@ impl Work {
         match self {
             Self::Program { .. } => None,
             Self::Agent { agent, .. } => Some(*agent),
-        }
-    }
-
-    /// Whose model the agent can talk to, preferred first; `None` for a plain command.
-    #[must_use]
-    pub fn vendors(&self) -> Option<&'static [Vendor]> {
-        match self {
-            Self::Program { .. } => None,
-            Self::Agent { agent: Agent::ClaudeCode, .. } => Some(&[Vendor::Anthropic]),
-            Self::Agent { agent: Agent::Codex, .. } => Some(&[Vendor::Openai]),
-            Self::Agent { agent: Agent::OpenCode, setup } => Some(match setup.model.as_deref() {
-                Some(model) if model.starts_with("openai/") => &[Vendor::Openai],
-                Some(model) if model.starts_with("anthropic/") => &[Vendor::Anthropic],
-                _ => &[Vendor::Anthropic, Vendor::Openai],
-            }),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_core::{AllowedMode, Effective, Mode, Network, NodeId, PlaceId};
+use cofferdam_core::{Agent, AllowedMode, Effective, Mode, Network, NodeId, PlaceId, Support};
 use cofferdam_store::Store;
 
 use crate::artifacts::ArtifactReader;
@@ -24,6 +24,8 @@ pub struct Options {
     pub state_folder: Option<PathBuf>,
     /// The home of the user who runs the nodes, which no run may see as a whole.
     pub home: Option<PathBuf>,
+    /// What an agent can be asked for.
+    pub support_of: fn(Agent) -> Support,
     /// The name under which this process hears of changes.
     pub node: NodeId,
     /// Reads what attempts have left.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Agent, Mode, PromptSetup, Surroundings, ValueError, Variable};
+use cofferdam_core::{Agent, Mode, PromptSetup, Support, Surroundings, ValueError, Variable};
 
 use crate::app::App;
 
@@ -10,12 +10,17 @@ use crate::app::App;
 pub(crate) struct ServiceSurroundings {
     state_folder: Option<PathBuf>,
     home: Option<PathBuf>,
+    support_of: fn(Agent) -> Support,
 }
 
 impl ServiceSurroundings {
     pub(crate) fn of(app: &App) -> Self {
         let options = app.options();
-        Self { state_folder: options.state_folder.clone(), home: options.home.clone() }
+        Self {
+            state_folder: options.state_folder.clone(),
+            home: options.home.clone(),
+            support_of: options.support_of,
+        }
     }
 }
 
@@ -42,7 +47,11 @@ impl Surroundings for ServiceSurroundings {
         Variable::Unknown
     }
 
+    fn support_of(&self, agent: Agent) -> Support {
+        (self.support_of)(agent)
+    }
+
     fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {
-        Ok(Agent::ClaudeCode)
+        Ok(Agent::default())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cofferdam_agent::profile;
 use cofferdam_core::{Agent, AgentSettings, Asked, Effective, Mode, PromptSetup, Work, choose_agent};
 
 use crate::failure::UsageError;
@@ -11,8 +12,8 @@ use crate::failure::UsageError;
 pub(crate) struct KnownAgent {
     /// What it is called.
     pub(crate) name: String,
-    /// Its CLI.
-    pub(crate) cli: Agent,
+    /// Which agent it is.
+    pub(crate) agent: Agent,
     /// What the settings say of it; `None` for a CLI itself.
     pub(crate) settings: Option<AgentSettings>,
     /// Where its runs are.
@@ -25,11 +26,11 @@ pub(crate) struct KnownAgent {
 pub(crate) fn known_agents(settings: &Effective) -> Result<Vec<KnownAgent>, UsageError> {
     let agents = &settings.settings.agents;
     let set = agents.iter().map(|(name, agent)| (name.to_string(), agent.provider, Some(agent.clone())));
-    let own = Agent::ALL.into_iter().filter(|cli| !agents.contains_key(cli.as_str()));
-    let own = own.map(|cli| (cli.as_str().to_owned(), cli, None));
-    let known = |(name, cli, settings_of_it): (String, Agent, Option<AgentSettings>)| {
+    let own = Agent::ALL.into_iter().filter(|agent| !agents.contains_key(agent.as_str()));
+    let own = own.map(|agent| (agent.as_str().to_owned(), agent, None));
+    let known = |(name, agent, settings_of_it): (String, Agent, Option<AgentSettings>)| {
         let Asked { value: mode, by: mode_origin } = choose_agent(&name, settings)?.mode;
-        Ok(KnownAgent { name, cli, settings: settings_of_it, mode, mode_origin })
+        Ok(KnownAgent { name, agent, settings: settings_of_it, mode, mode_origin })
     };
     set.chain(own).map(known).collect()
 }
@@ -37,7 +38,8 @@ pub(crate) fn known_agents(settings: &Effective) -> Result<Vec<KnownAgent>, Usag
 /// The agent of this name. A CLI is known by its command too.
 pub(crate) fn named(agents: &[KnownAgent], name: &str) -> Result<KnownAgent, UsageError> {
     let exact = agents.iter().find(|agent| agent.name == name);
-    let by_command = || agents.iter().find(|agent| agent.settings.is_none() && agent.cli.command() == name);
+    let by_command =
+        || agents.iter().find(|agent| agent.settings.is_none() && profile(agent.agent).program == name);
     exact.or_else(by_command).cloned().ok_or_else(|| {
         let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
         UsageError::new(format!("there is no agent `{name}`"), format!("type one of: {}", names.join(", ")))
@@ -49,7 +51,7 @@ impl KnownAgent {
     pub(crate) fn work(&self, prompt: String) -> Work {
         let model = self.model().map(str::to_owned);
         let setup = PromptSetup { prompt, model, ..PromptSetup::default() };
-        Work::Agent { agent: self.cli, setup }
+        Work::Agent { agent: self.agent, setup }
     }
 
     /// Its model, as the CLI names it.
@@ -65,15 +67,9 @@ pub(crate) fn repository_around(folder: &Path) -> Option<PathBuf> {
 }
 
 /// A CLI itself, without settings.
-pub(crate) fn plain(provider: Agent) -> KnownAgent {
-    let name = provider.as_str().to_owned();
-    KnownAgent {
-        name,
-        cli: provider,
-        settings: None,
-        mode: Mode::Native,
-        mode_origin: "the default".to_owned(),
-    }
+pub(crate) fn plain(agent: Agent) -> KnownAgent {
+    let name = agent.as_str().to_owned();
+    KnownAgent { name, agent, settings: None, mode: Mode::Native, mode_origin: "the default".to_owned() }
 }
 
 #[cfg(test)]
@@ -92,7 +88,7 @@ mod tests {
         assert_eq!(names, ["coder", "codex", "claude_code", "opencode"]);
         let coder = named(&agents, "coder").unwrap();
         assert_eq!((coder.mode, coder.mode_origin.as_str()), (Mode::Docker, "the agent's sandbox_mode"));
-        assert_eq!(named(&agents, "codex").unwrap().cli, Agent::OpenCode);
+        assert_eq!(named(&agents, "codex").unwrap().agent, Agent::OpenCode);
         assert_eq!(named(&agents, "claude").unwrap().name, "claude_code");
         let error = named(&agents, "cdr").unwrap_err();
         assert!(error.to_string().contains("`cdr`"), "{error}");

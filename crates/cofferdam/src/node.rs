@@ -143,7 +143,7 @@ fn options(
         broker,
         git: Arc::new(move |url| secrets.git(&GitRepository { url, origin_of: None }).ok()),
         dialer: Dialer::new(&setup.settings.egress.name_servers, Bounds::default().connect_time),
-        models: Arc::new(move |cli, vendors| keys.choose(cli, vendors).map_err(|error| no_model(&error))),
+        models: Arc::new(move |agent, vendors| keys.choose(agent, vendors).map_err(|error| no_model(&error))),
         redactor: redaction::know(caller),
         rules,
         #[cfg(feature = "failpoints")]

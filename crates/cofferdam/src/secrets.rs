@@ -1,12 +1,12 @@
 //! What opens models and git hosts: keys from the caller's environment, and the logins of the agent CLIs. It goes to the
 //! broker, and nowhere else.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use cofferdam_broker::{
-    Credential, GitCredential, GitRepository, Locked, NoGitCredential, Secrets, Upstream,
-};
-use cofferdam_core::{Agent, GitSettings, Login, Vendor, Work};
+use cofferdam_agent::{KeyOrder, OwnKey, profile};
+use cofferdam_broker::{GitCredential, GitRepository, Locked, NoGitCredential, Secrets, Upstream};
+use cofferdam_core::{Agent, Credential, GitSettings, Login, Vendor, Work};
 use cofferdam_runner::logins::{LoginError, LoginPlaces, Logins};
 use cofferdam_runner::{ModelChoice, NoModel};
 
@@ -23,10 +23,8 @@ const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
 pub(crate) struct CallerSecrets {
     anthropic: Option<Credential>,
     openai: Option<Credential>,
-    /// The long-lived token of `claude setup-token`.
-    claude_code: Option<Credential>,
-    /// The key that is for Codex alone.
-    codex: Option<Credential>,
+    /// Keys that are for one agent alone.
+    own: BTreeMap<Agent, Credential>,
     logins: Logins,
     anthropic_url: String,
     openai_url: String,
@@ -54,17 +52,16 @@ impl CallerSecrets {
         let (anthropic_url, openai_url) = (address("ANTHROPIC_BASE_URL")?, address("OPENAI_BASE_URL")?);
         let without_version = |url: &String| url.strip_suffix("/v1").unwrap_or(url).to_owned();
         let or = |url: Option<String>, public: &str| url.unwrap_or_else(|| public.to_owned());
+        let own = |agent| {
+            let key = profile(agent).own_key.as_ref()?;
+            (key.read)(var(key.variable)?)
+        };
         Ok(Self {
             anthropic: var("ANTHROPIC_API_KEY")
                 .map(Credential::ApiKey)
                 .or_else(|| var("ANTHROPIC_AUTH_TOKEN").map(Credential::Bearer)),
             openai: var("OPENAI_API_KEY").map(Credential::ApiKey),
-            claude_code: var("CLAUDE_CODE_OAUTH_TOKEN").map(Credential::Bearer),
-            // As Codex reads it: without the spaces around it, and not at all if nothing is left.
-            codex: var("CODEX_API_KEY")
-                .map(|key| key.trim().to_owned())
-                .filter(|key| !key.is_empty())
-                .map(Credential::ApiKey),
+            own: Agent::ALL.into_iter().filter_map(|agent| Some((agent, own(agent)?))).collect(),
             logins: logins(caller),
             anthropic_url: or(anthropic_url.as_ref().map(without_version), "https://api.anthropic.com"),
             openai_url: or(openai_url.as_ref().map(without_version), "https://api.openai.com"),
@@ -85,15 +82,14 @@ impl CallerSecrets {
     }
 
     /// Whose model a coding agent can use: the first that there is a key for, or else a login of its own CLI.
-    pub(crate) fn choose(&self, cli: Agent, vendors: &[Vendor]) -> Result<ModelChoice, LoginError> {
-        let with_key = vendors.iter().find(|vendor| self.key(**vendor, Some(cli)).is_some());
-        if let Some(&vendor) = with_key {
-            let is_token = vendor == Vendor::Anthropic && self.anthropic.is_none();
-            return Ok(ModelChoice { vendor, login: if is_token { claude_ai() } else { Login::Key } });
+    pub(crate) fn choose(&self, agent: Agent, vendors: &[Vendor]) -> Result<ModelChoice, LoginError> {
+        let with_key = vendors.iter().find_map(|&vendor| Some((vendor, self.key(vendor, Some(agent))?)));
+        if let Some((vendor, key)) = with_key {
+            return Ok(ModelChoice { vendor, login: key.own.map_or(Login::Key, |own| own.login.clone()) });
         }
-        let mut problem = LoginError::Missing { agent: cli };
+        let mut problem = LoginError::Missing { agent };
         for &vendor in vendors {
-            match self.logins.current(cli, vendor, now_ms()) {
+            match self.logins.current(agent, vendor, now_ms()) {
                 Ok(open) => return Ok(ModelChoice { vendor, login: open.login }),
                 Err(LoginError::Missing { .. }) => {}
                 Err(error) => problem = error,
@@ -102,49 +98,50 @@ impl CallerSecrets {
         Err(problem)
     }
 
-    /// The same for what a run asks for; `None` for a plain command.
+    /// The same for what a run does; `None` for a program.
     pub(crate) fn choose_for(&self, work: &Work) -> Result<Option<ModelChoice>, LoginError> {
-        let (Some(cli), Some(vendors)) = (work.agent(), work.vendors()) else { return Ok(None) };
-        self.choose(cli, vendors).map(Some)
+        match work {
+            Work::Program { .. } => Ok(None),
+            Work::Agent { agent, setup } => {
+                self.choose(*agent, (profile(*agent).vendors)(setup.model.as_deref())).map(Some)
+            }
+        }
     }
 
     /// What an agent reaches its model with, in words that hold no secret.
     pub(crate) fn describe(&self, work: &Work) -> Result<String, LoginError> {
-        let (Some(cli), Some(vendors)) = (work.agent(), work.vendors()) else {
+        let (Some(agent), Some(ModelChoice { vendor, login })) = (work.agent(), self.choose_for(work)?)
+        else {
             return Ok("a program needs none".to_owned());
         };
-        let ModelChoice { vendor, login } = self.choose(cli, vendors)?;
-        if vendor == Vendor::Openai && cli == Agent::Codex && self.codex.is_some() {
-            return Ok("the key in CODEX_API_KEY".to_owned());
-        }
-        if self.key(vendor, None).is_some() {
-            let bearer = matches!(self.key(vendor, None), Some(Credential::Bearer(_)));
-            let name = if bearer { "ANTHROPIC_AUTH_TOKEN" } else { vendor.key_variable() };
-            return Ok(format!("the key in {name}"));
-        }
-        if self.key(vendor, Some(cli)).is_some() {
-            return Ok("the login in CLAUDE_CODE_OAUTH_TOKEN".to_owned());
-        }
-        let open = self.logins.current(cli, vendor, now_ms())?;
         let what = match login {
             Login::Key => "the key",
             Login::ClaudeAi { .. } | Login::ChatGpt { .. } => "the login",
         };
-        Ok(format!("{what} in {}", open.path.display()))
+        let place = match self.key(vendor, Some(agent)) {
+            Some(Key { own: Some(own), .. }) => own.variable.to_owned(),
+            Some(Key { credential: Credential::Bearer(_), .. }) => "ANTHROPIC_AUTH_TOKEN".to_owned(),
+            Some(_) => vendor.key_variable().to_owned(),
+            None => self.logins.current(agent, vendor, now_ms())?.path.display().to_string(),
+        };
+        Ok(format!("{what} in {place}"))
     }
 
-    fn key(&self, vendor: Vendor, cli: Option<Agent>) -> Option<&Credential> {
-        match vendor {
-            Vendor::Anthropic => {
-                // A subscription is for the CLI that it comes with.
-                let own = self.claude_code.as_ref().filter(|_| cli == Some(Agent::ClaudeCode));
-                self.anthropic.as_ref().or(own)
-            }
-            Vendor::Openai => {
-                // Codex takes its own variable before all others.
-                let own = self.codex.as_ref().filter(|_| cli == Some(Agent::Codex));
-                own.or(self.openai.as_ref())
-            }
+    /// The key that counts for a vendor: that for every agent, or the one that is for this agent alone.
+    fn key(&self, vendor: Vendor, agent: Option<Agent>) -> Option<Key<'_>> {
+        let for_all = match vendor {
+            Vendor::Anthropic => self.anthropic.as_ref(),
+            Vendor::Openai => self.openai.as_ref(),
+        };
+        let for_all = for_all.map(|credential| Key { credential, own: None });
+        let own = agent.and_then(|agent| {
+            let own = profile(agent).own_key.as_ref().filter(|key| key.vendor == vendor)?;
+            Some((own.order, Key { credential: self.own.get(&agent)?, own: Some(own) }))
+        });
+        match own {
+            Some((KeyOrder::BeforeVendorKey, own)) => Some(own),
+            Some((KeyOrder::AfterVendorKey, own)) => for_all.or(Some(own)),
+            None => for_all,
         }
     }
 
@@ -157,22 +154,23 @@ impl CallerSecrets {
     }
 }
 
-/// A subscription of which nothing more is known.
-fn claude_ai() -> Login {
-    Login::ClaudeAi { subscription: None, rate_limit_tier: None }
+/// A key from the environment.
+#[derive(Clone, Copy)]
+struct Key<'a> {
+    credential: &'a Credential,
+    /// What it is, if it is for one agent alone.
+    own: Option<&'static OwnKey>,
 }
 
 /// What is said of an agent without a model.
 pub(crate) fn no_model(error: &LoginError) -> NoModel {
     let message = match error {
-        LoginError::Missing { agent } => format!("there is neither a key nor a login for {}", title(*agent)),
+        LoginError::Missing { agent } => {
+            format!("there is neither a key nor a login for {}", profile(*agent).title)
+        }
         LoginError::Expired { .. } | LoginError::Unusable { .. } => error.to_string(),
     };
     NoModel { message, hint: error.hint() }
-}
-
-fn title(cli: Agent) -> &'static str {
-    cli.title()
 }
 
 /// An address that a key is sent to.
@@ -198,9 +196,9 @@ fn base_url(variable: &str, address: &str) -> Result<String, Failure> {
 impl Secrets for CallerSecrets {
     fn upstream(&self, vendor: Vendor, agent: Option<Agent>) -> Result<Upstream, Locked> {
         let credential = match (self.key(vendor, agent), agent) {
-            (Some(key), _) => key.clone(),
+            (Some(key), _) => key.credential.clone(),
             (None, None) => return Err(Locked::NoKey),
-            (None, Some(cli)) => match self.logins.current(cli, vendor, now_ms()) {
+            (None, Some(agent)) => match self.logins.current(agent, vendor, now_ms()) {
                 Ok(open) => open.credential,
                 Err(error) => return Err(Locked::Login(no_model(&error).message)),
             },
@@ -292,7 +290,10 @@ mod tests {
         let own = |found: &CallerSecrets| opener(found, Vendor::Anthropic, Some(Agent::ClaudeCode));
         let (_home, found) = logged_in(&[token]);
         assert_eq!(own(&found).as_deref(), Some("long-lived"));
-        assert_eq!(choose(&found).unwrap().login, claude_ai());
+        assert_eq!(
+            choose(&found).unwrap().login,
+            Login::ClaudeAi { subscription: None, rate_limit_tier: None }
+        );
         assert_eq!(opener(&found, Vendor::Anthropic, None), None, "it is Claude Code's");
         let (_home, found) = logged_in(&[token, ("ANTHROPIC_API_KEY", "key")]);
         assert_eq!(own(&found).as_deref(), Some("key"));

@@ -11,7 +11,7 @@ use crate::adapter::{Command, Context, Stdin};
 const MAX_RETRIES: &str = "3";
 
 pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
-    let mut argv = context.program("claude");
+    let mut argv = context.program(super::PROFILE.program);
     let flags = [
         "-p",
         "--input-format",

@@ -5,16 +5,90 @@
 //! each message at the moment it takes it, under the id that we gave it: that is the receipt.
 
 mod command;
+mod credentials;
+mod host_check;
 mod login;
 mod messages;
 mod parse;
 mod permissions;
 
-use cofferdam_core::{AgentReport, PromptSetup};
+use cofferdam_core::{AgentReport, Credential, Login, PermissionMode, PromptSetup, Support, Vendor};
 
 use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream};
+use crate::host_check::HostCheck;
+use crate::installed::Installed;
 use crate::json_lines::unfinished;
+use crate::login::{KeyOrder, LoginFacts, LoginFile, OwnKey};
+use crate::profile::Profile;
 use messages::Messages;
+
+pub(crate) static PROFILE: Profile = Profile {
+    title: "Claude Code",
+    program: "claude",
+    package: "@anthropic-ai/claude-code",
+    vendors: |_| &[Vendor::Anthropic],
+    support: Support {
+        own_modes: &[
+            PermissionMode::Default,
+            PermissionMode::DontAsk,
+            PermissionMode::Plan,
+            PermissionMode::BypassPermissions,
+        ],
+        tool_lists: true,
+        max_turns: true,
+    },
+    folders: &[("CLAUDE_CONFIG_DIR", "claude")],
+    // The long-lived token of `claude setup-token`: a subscription is for the CLI that it comes with.
+    own_key: Some(OwnKey {
+        variable: "CLAUDE_CODE_OAUTH_TOKEN",
+        vendor: Vendor::Anthropic,
+        order: KeyOrder::AfterVendorKey,
+        read: |token| Some(Credential::Bearer(token)),
+        login: Login::ClaudeAi { subscription: None, rate_limit_tier: None },
+    }),
+    login: LoginFacts {
+        // The CLI itself takes its CLAUDE_CONFIG_DIR for all of `~/.claude`, so that folder counts for both.
+        files: &[
+            LoginFile {
+                variables: &["CLAUDE_AUTH_DIR", "CLAUDE_CONFIG_DIR"],
+                folder: ".claude",
+                name: ".credentials.json",
+            },
+            LoginFile {
+                variables: &["CLAUDE_CONFIG_DIR"],
+                folder: ".config/claude",
+                name: ".credentials.json",
+            },
+        ],
+        parse: credentials::parse,
+        log_in: "type `claude` and log in, or `export ANTHROPIC_API_KEY=…`, or `claude setup-token` and \
+                 `export CLAUDE_CODE_OAUTH_TOKEN=…`; it stays outside the sandbox",
+        renew: "type `claude -p hi` once, which renews it, and try again",
+        lasting: "for runs without you: `claude setup-token`, then `export CLAUDE_CODE_OAUTH_TOKEN=…`, which \
+                  lasts a year",
+        finding: "claude_code_login",
+    },
+    installed: Installed {
+        usual_places: &[".local/bin/claude", ".claude/local/claude", ".npm-global/bin/claude"],
+        platform_packages: |machine| machine.packages("@anthropic-ai/claude-code", &["", "-musl"]),
+        programs: |_| vec!["claude".to_owned()],
+        own_programs: |_| Vec::new(),
+        // It was a script until it became a program.
+        may_be_script: true,
+        bundle: None,
+    },
+    host_check: HostCheck {
+        variables: &[
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_BASE_URL",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CONFIG_DIR",
+        ],
+        next: host_check::next,
+    },
+    adapter: |setup| Box::new(ClaudeCode { setup, ..ClaudeCode::default() }),
+};
 
 #[derive(Default)]
 pub(crate) struct ClaudeCode {
@@ -25,12 +99,6 @@ pub(crate) struct ClaudeCode {
     resume: Option<String>,
     could_not_resume: bool,
     report: Option<AgentReport>,
-}
-
-impl ClaudeCode {
-    pub(crate) fn new(setup: PromptSetup) -> Self {
-        Self { setup, ..Self::default() }
-    }
 }
 
 impl Adapter for ClaudeCode {
@@ -64,6 +132,6 @@ impl Adapter for ClaudeCode {
     }
 
     fn report(&self) -> Option<AgentReport> {
-        Some(self.report.clone().unwrap_or_else(|| unfinished("Claude Code")))
+        Some(self.report.clone().unwrap_or_else(|| unfinished(PROFILE.title)))
     }
 }

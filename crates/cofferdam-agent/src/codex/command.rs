@@ -11,7 +11,7 @@ use crate::adapter::{Command, Context, HomeFile, ModelRoute, Stdin};
 const MAX_RETRIES: u32 = 3;
 
 pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
-    let mut argv = context.program("codex");
+    let mut argv = context.program(super::PROFILE.program);
     argv.push("app-server".to_owned());
     // Plugins, apps and analytics call hosts that a sealed sandbox does not reach; looking those up takes the
     // CLI five seconds. Without the last one it would wait for a network for ever.

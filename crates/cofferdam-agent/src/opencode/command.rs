@@ -5,26 +5,18 @@ use std::collections::BTreeMap;
 use cofferdam_core::{PromptSetup, Vendor, gateway};
 use serde_json::{Value, json};
 
-use super::permissions;
+use super::{WITHOUT_CALLS_HOME, models, permissions};
 use crate::adapter::{Command, Context, ModelRoute, Stdin};
 
 pub(super) fn command(setup: &PromptSetup, context: &Context<'_>) -> Command {
-    let mut argv = context.program("opencode");
+    let mut argv = context.program(super::PROFILE.program);
     argv.push("acp".to_owned());
     let mut config = config(setup, context.model_route.as_ref());
     permissions::write(setup, context.working_directory, &mut config);
     let config = config.to_string();
-    let env = [
-        ("OPENCODE_CONFIG_CONTENT", config.as_str()),
-        // Each of these would call a host that a sealed sandbox does not reach.
-        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
-        ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
-        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-        ("OPENCODE_DISABLE_SHARE", "1"),
-    ];
+    let env = [("OPENCODE_CONFIG_CONTENT", config.as_str())].into_iter().chain(WITHOUT_CALLS_HOME);
     let mut env: BTreeMap<String, String> =
-        env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        env.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     if permissions::are_limited(setup) {
         // The repository's own settings could allow what this mode does not, or name programs to be run.
         for name in ["OPENCODE_DISABLE_PROJECT_CONFIG", "OPENCODE_PURE"] {
@@ -55,13 +47,11 @@ fn config(setup: &PromptSetup, route: Option<&ModelRoute<'_>>) -> Value {
         }
         return config;
     };
-    let (provider, path, default_model) = match vendor {
-        Vendor::Anthropic => ("anthropic", gateway::ANTHROPIC, "claude-sonnet-5"),
-        Vendor::Openai => ("openai", gateway::OPENAI, "gpt-5.5"),
+    let path = match vendor {
+        Vendor::Anthropic => gateway::ANTHROPIC,
+        Vendor::Openai => gateway::OPENAI,
     };
-    // `PROVIDER/MODEL`, as the CLI writes it, or the model alone.
-    let asked = setup.model.as_deref().unwrap_or(default_model);
-    let model = asked.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/')).unwrap_or(asked);
+    let (provider, model) = models::named(vendor, setup.model.as_deref());
     let base_url = format!("{}{path}/v1", route.gateway_url);
     config["model"] = json!(format!("{provider}/{model}"));
     config["small_model"] = config["model"].clone();

@@ -4,19 +4,83 @@
 //! said to a busy agent, and a follow-up waits here for the end of the turn.
 
 mod command;
+mod credentials;
+mod host_check;
+mod models;
 mod parse;
 mod permissions;
 mod tools;
 mod turns;
 
-use cofferdam_core::{AgentReport, PromptSetup};
+use cofferdam_core::{AgentReport, PermissionMode, PromptSetup, Support};
 
 use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream};
 use crate::facts;
+use crate::host_check::HostCheck;
+use crate::installed::Installed;
 use crate::json_lines::unfinished;
+use crate::login::{LoginFacts, LoginFile};
+use crate::profile::Profile;
 use parse::Chunks;
 use tools::Tools;
 use turns::Turns;
+
+pub(crate) static PROFILE: Profile = Profile {
+    title: "OpenCode",
+    program: "opencode",
+    package: "opencode-ai",
+    vendors: models::vendors,
+    support: Support { own_modes: &[PermissionMode::Plan], tool_lists: true, max_turns: false },
+    // It installs a package of its own at every start, through npm's cache in the home.
+    folders: &[("npm_config_cache", "npm")],
+    own_key: None,
+    login: LoginFacts {
+        files: &[LoginFile {
+            variables: &["XDG_DATA_HOME"],
+            folder: ".local/share",
+            name: "opencode/auth.json",
+        }],
+        parse: credentials::parse,
+        log_in: "type `export ANTHROPIC_API_KEY=…` or `export OPENAI_API_KEY=…`, or `opencode auth login` with a \
+                 key; it stays outside the sandbox",
+        renew: "type `opencode auth login`",
+        lasting: "for runs without you: `export ANTHROPIC_API_KEY=…` or `export OPENAI_API_KEY=…`",
+        finding: "opencode_login",
+    },
+    installed: Installed {
+        usual_places: &[".opencode/bin/opencode", ".local/bin/opencode", ".npm-global/bin/opencode"],
+        // The plain build of x86-64 needs AVX2 and dies of an illegal instruction without it.
+        platform_packages: |machine| match machine.has_avx2 {
+            true => machine.packages("opencode", &["", "-baseline", "-musl", "-baseline-musl"]),
+            false => machine.packages("opencode", &["-baseline", "-baseline-musl"]),
+        },
+        programs: |_| vec!["bin/opencode".to_owned()],
+        own_programs: |_| Vec::new(),
+        may_be_script: false,
+        bundle: None,
+    },
+    host_check: HostCheck {
+        variables: &[
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_BASE_URL",
+            "OPENAI_API_KEY",
+            "OPENAI_BASE_URL",
+            "OPENCODE_AUTH_CONTENT",
+            "OPENCODE_CONFIG",
+        ],
+        next: host_check::next,
+    },
+    adapter: |setup| Box::new(OpenCode { setup, ..OpenCode::default() }),
+};
+
+/// Each of these would call a host that a sealed sandbox does not reach, and that a check has nothing to do with.
+const WITHOUT_CALLS_HOME: [(&str, &str); 5] = [
+    ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+    ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
+    ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+    ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+    ("OPENCODE_DISABLE_SHARE", "1"),
+];
 
 #[derive(Default)]
 pub(crate) struct OpenCode {
@@ -32,12 +96,6 @@ pub(crate) struct OpenCode {
     /// What the session has cost, as the CLI counts it.
     cost_usd: Option<f64>,
     report: Option<AgentReport>,
-}
-
-impl OpenCode {
-    pub(crate) fn new(setup: PromptSetup) -> Self {
-        Self { setup, ..Self::default() }
-    }
 }
 
 impl Adapter for OpenCode {
@@ -73,6 +131,6 @@ impl Adapter for OpenCode {
     }
 
     fn report(&self) -> Option<AgentReport> {
-        Some(self.report.clone().unwrap_or_else(|| unfinished("OpenCode")))
+        Some(self.report.clone().unwrap_or_else(|| unfinished(PROFILE.title)))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use cofferdam_core::{EventType, ModelTrouble, TroubleKind};
+use cofferdam_core::{Credential, EventType, ModelTrouble, TroubleKind};
 use cofferdam_net::RequestError;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Response, StatusCode};
@@ -21,7 +21,7 @@ use super::route::Endpoint;
 use super::trouble::{Failure, printable};
 use crate::body::Body;
 use crate::memory::AnswerRoom;
-use crate::options::{Bounds, Credential};
+use crate::options::Bounds;
 
 /// How much of an error's body is read.
 const ERROR_BYTES: usize = 64 << 10;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cofferdam_core::{ModelTrouble, TroubleKind, Vendor};
+use cofferdam_core::{Credential, ModelTrouble, TroubleKind, Vendor};
 use http::{Request, Response, StatusCode};
 use tokio::time::{Instant, timeout};
 
@@ -18,7 +18,7 @@ use super::request::{Payload, Rebuilt, key_name};
 use super::route::Endpoint;
 use crate::body::{Body, full};
 use crate::ledger::CallBegun;
-use crate::options::{Credential, Locked, Upstream};
+use crate::options::{Locked, Upstream};
 use crate::recorder::now_ms;
 
 impl Routes {

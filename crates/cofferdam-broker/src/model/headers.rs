@@ -2,7 +2,7 @@
 //! that choose an organisation or project, what the vendors' libraries say of the machine, and on the way
 //! back what names the account.
 
-use cofferdam_core::{Vendor, VendorTool};
+use cofferdam_core::{Credential, Vendor, VendorTool};
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT,
 };
@@ -11,7 +11,6 @@ use subtle::ConstantTimeEq;
 
 use super::refusal::Refusal;
 use super::vendor_tools::Allowed;
-use crate::options::Credential;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::permission::Support;
 use crate::policy::Mode;
 use crate::settings::Agent;
 use crate::value::ValueError;
@@ -50,6 +51,9 @@ pub trait Surroundings {
 
     /// Whether a variable is set where the run would take it from.
     fn variable(&self, name: &str) -> Variable;
+
+    /// What an agent can be asked for. Core knows agents by their names alone.
+    fn support_of(&self, agent: Agent) -> Support;
 
     /// Which agent does it if nobody named one.
     ///

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use super::{PathUse, Surroundings, Variable};
+use crate::permission::{PermissionMode, Support};
 use crate::policy::Mode;
 use crate::settings::Agent;
 use crate::value::ValueError;
@@ -60,6 +61,12 @@ impl Surroundings for Machine {
 
     fn variable(&self, _name: &str) -> Variable {
         Variable::Unknown
+    }
+
+    /// As those of `cofferdam-agent`, as far as the tests of this crate ask for it.
+    fn support_of(&self, agent: Agent) -> Support {
+        let own_modes: &[PermissionMode] = if agent == Agent::Codex { &[] } else { &[PermissionMode::Plan] };
+        Support { own_modes, tool_lists: agent != Agent::Codex, max_turns: agent == Agent::ClaudeCode }
     }
 
     fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {

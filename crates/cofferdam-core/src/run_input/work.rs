@@ -6,6 +6,7 @@ use super::bounds::{
 };
 use super::overrides::{RunOverrides, check_items, number, text_of};
 use super::{Choice, InputError, InputErrorKind, InputSyntax, RunInput, Surroundings};
+use crate::permission::Support;
 use crate::settings::Agent;
 use crate::work::{PromptSetup, Work};
 
@@ -85,7 +86,7 @@ fn prompt_of(
             InputError::new("options.agent", InputErrorKind::NoAgent, error.problem, error.hint)
         })?,
     };
-    check_agent(&setup, agent, syntax)?;
+    check_agent(&setup, agent, &surroundings.support_of(agent), syntax)?;
     Ok(Work::Agent { agent, setup })
 }
 
@@ -98,19 +99,24 @@ fn system_prompt_of(own: Option<&str>, choice: &Choice<'_>) -> Option<String> {
     (!words.is_empty()).then(|| words.join("\n\n"))
 }
 
-/// Refuses what this agent's CLI cannot do, at the field that asks for it.
-fn check_agent(setup: &PromptSetup, agent: Agent, syntax: InputSyntax) -> Result<(), InputError> {
+/// Refuses what this agent cannot do, at the field that asks for it.
+fn check_agent(
+    setup: &PromptSetup,
+    agent: Agent,
+    support: &Support,
+    syntax: InputSyntax,
+) -> Result<(), InputError> {
     let mode = "options.permission_mode";
-    if let Some(error) = setup.permission_mode.refused_for(agent) {
+    if let Some(error) = setup.permission_mode.refused_for(agent, support) {
         let problem = format!("{} {}", syntax.name(mode), error.problem);
         return Err(InputError::conflict(mode, problem, error.hint));
     }
-    let Some(error) = setup.refused_for(agent) else { return Ok(()) };
+    let Some(error) = setup.refused_for(agent, support) else { return Ok(()) };
     let has_tools = [
         ("options.allowed_tools", !setup.allowed_tools.is_empty()),
         ("options.disallowed_tools", !setup.disallowed_tools.is_empty()),
     ];
-    let tools = has_tools.into_iter().find(|(_, given)| *given && agent == Agent::Codex);
+    let tools = has_tools.into_iter().find(|(_, given)| *given && !support.tool_lists);
     let (field, hint) = match tools {
         Some((field, _)) => (field, error.hint),
         None => {

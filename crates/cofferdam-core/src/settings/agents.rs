@@ -17,15 +17,16 @@ checked_text! {
     AgentName: agent_name => ValueError;
 }
 
-/// Which CLI an agent is.
+/// Which agent it is: the enum and its names. All else that is known of one is in its folder of `cofferdam-agent`.
 ///
 /// People know it by other names too: by its command, by its vendor, and as other tools spell it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
 #[strum(parse_err_ty = ValueError, parse_err_fn = not_a_provider)]
 pub enum Agent {
-    /// Anthropic's Claude Code.
+    /// Anthropic's Claude Code: what a service takes where nobody says which.
+    #[default]
     #[strum(to_string = "claude_code", serialize = "claude", serialize = "anthropic")]
     #[strum(serialize = "claude-code", serialize = "claudecode")]
     ClaudeCode,
@@ -75,36 +76,6 @@ impl Agent {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-
-    /// The product's name.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "Claude Code",
-            Self::Codex => "Codex",
-            Self::OpenCode => "OpenCode",
-        }
-    }
-
-    /// What a person types.
-    #[must_use]
-    pub fn command(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude",
-            Self::Codex => "codex",
-            Self::OpenCode => "opencode",
-        }
-    }
-
-    /// Its package on npm.
-    #[must_use]
-    pub fn package(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "@anthropic-ai/claude-code",
-            Self::Codex => "@openai/codex",
-            Self::OpenCode => "opencode-ai",
-        }
     }
 }
 

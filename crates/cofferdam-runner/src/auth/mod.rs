@@ -1,7 +1,7 @@
 //! Whether an agent could work now: is its CLI there, does what its sandbox needs answer, and does its model take the
 //! key or the login? All of it is found out by trying, and a try costs a model call, so answers are kept for a minute.
 //!
-//! In a sandbox (`sandbox.rs`) a trivial prompt takes the way of every run. On the host (`host/`) each CLI is asked as
+//! In a sandbox (`sandbox.rs`) a trivial prompt takes the way of every run. On the host (`host.rs`) each CLI is asked as
 //! its owner would ask it, with its own login, in an empty folder.
 
 mod cache;
@@ -28,16 +28,13 @@ const HOST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long it has in a sandbox, with all that this needs.
 const SANDBOX_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What agents are asked: as little as can be.
-const PROMPT: &str = "Reply with the word OK and nothing else. Use no tools.";
-
 /// What is to be found out.
 #[derive(Debug, Clone)]
 pub struct AuthCheck {
-    /// What the caller calls the agent.
-    pub agent: String,
-    /// Its CLI.
-    pub cli: Agent,
+    /// What the caller calls it.
+    pub name: String,
+    /// Which agent it is.
+    pub agent: Agent,
     /// Its model, as the CLI names it.
     pub model: Option<String>,
     /// The policy of its runs. Its mode says where it is tried.
@@ -66,7 +63,7 @@ impl AuthCheck {
 
     fn status(&self, verdict: Verdict) -> AuthStatus {
         AuthStatus {
-            agent: self.agent.clone(),
+            agent: self.name.clone(),
             available: verdict.is_available(),
             authenticated: verdict.word == AuthWord::Ok,
             checked_at: iso_time(now_ms()),

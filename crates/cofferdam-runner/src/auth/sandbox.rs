@@ -3,16 +3,17 @@
 
 use std::time::Duration;
 
+use cofferdam_agent::{TRIVIAL_PROMPT, profile};
 use cofferdam_core::{
-    Agent, Budget, Event, EventType, FailureClass, Network, Outcome, Policy, PromptSetup, TroubleKind, Work,
+    Budget, Event, EventType, FailureClass, Network, Outcome, Policy, PromptSetup, TroubleKind, Work,
     with_causes,
 };
 use tokio::time::Instant;
 
+use super::AuthCheck;
 use super::one_run::{Seen, one_run};
 use super::status::AuthWord;
 use super::verdict::Verdict;
-use super::{AuthCheck, PROMPT};
 use crate::installation;
 use crate::node::Node;
 
@@ -24,7 +25,7 @@ pub(super) async fn check(node: &Node, asked: &AuthCheck) -> Verdict {
     let deadline = Instant::now() + asked.timeout();
     let policy = policy(asked);
     if !policy.mode.is_container()
-        && let Err(error) = installation::find(asked.cli, &asked.search(node))
+        && let Err(error) = installation::find(asked.agent, &asked.search(node))
     {
         let message = format!("{}; {}", with_causes(&error), error.remedy());
         return Verdict::early(AuthWord::CliMissing, message);
@@ -63,12 +64,12 @@ fn policy(asked: &AuthCheck) -> Policy {
 
 fn work(asked: &AuthCheck) -> Work {
     let setup = PromptSetup {
-        prompt: PROMPT.to_owned(),
+        prompt: TRIVIAL_PROMPT.to_owned(),
         model: asked.model.clone(),
-        max_turns: (asked.cli == Agent::ClaudeCode).then_some(1),
+        max_turns: profile(asked.agent).support.max_turns.then_some(1),
         ..PromptSetup::default()
     };
-    Work::Agent { agent: asked.cli, setup }
+    Work::Agent { agent: asked.agent, setup }
 }
 
 fn judge(seen: &Seen, timeout: Duration) -> Verdict {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cofferdam_agent::profile;
 use cofferdam_broker::OpenError;
 use cofferdam_core::{Agent, FailureClass, Outcome, RunRequest, SandboxId, Work, inside, with_causes};
 use cofferdam_sandbox::{Exchange, Shown};
@@ -25,11 +26,11 @@ pub(super) enum Program {
 
 /// Finds the CLI of a coding agent, on the caller's PATH or in the image; `None` for a plain command.
 pub(super) fn find_program(node: &Node, request: &RunRequest) -> Result<Option<Program>, Stop> {
-    let Some(cli) = request.work.agent() else { return Ok(None) };
+    let Some(agent) = request.work.agent() else { return Ok(None) };
     if request.policy.mode.is_container() {
-        return Ok(Some(Program::OfImage(cli)));
+        return Ok(Some(Program::OfImage(agent)));
     }
-    let installation = installation::find(cli, &node.caller.search(&request.source)).map_err(|error| {
+    let installation = installation::find(agent, &node.caller.search(&request.source)).map_err(|error| {
         let hint = "`cofferdam sandbox doctor` lists the agents that it finds";
         Stop::outcome(Outcome::failed_with_hint(FailureClass::AgentMissing, with_causes(&error), hint))
     })?;
@@ -57,7 +58,7 @@ impl Program {
                 let parts = [Some(&installation.program), installation.script.as_ref()];
                 parts.into_iter().flatten().map(|path| self.inside(exchange, path)).collect()
             }
-            Self::OfImage(cli) => vec![cli.command().to_owned()],
+            Self::OfImage(agent) => vec![profile(*agent).program.to_owned()],
         }
     }
 
@@ -86,22 +87,19 @@ impl Program {
 /// caller's login nor leaves its sessions in the caller's home. In a sandbox the whole home is its own.
 pub(super) fn private_folders(home: &Home, id: &SandboxId) -> std::io::Result<Vec<(String, String)>> {
     let root = home.workspaces().join(id.to_string()).join("agent");
-    let folders = [
-        ("CLAUDE_CONFIG_DIR", "claude"),
-        ("CODEX_HOME", "codex"),
+    let common = [
         ("XDG_CONFIG_HOME", "config"),
         ("XDG_DATA_HOME", "data"),
         ("XDG_STATE_HOME", "state"),
         ("XDG_CACHE_HOME", "cache"),
-        // OpenCode installs a package of its own at every start, through npm's cache in the home.
-        ("npm_config_cache", "npm"),
     ];
+    let of_agents = Agent::ALL.into_iter().flat_map(|agent| profile(agent).folders).copied();
     let make = |(variable, name): (&str, &str)| {
         let path = root.join(name);
         std::fs::create_dir_all(&path)?;
         Ok((variable.to_owned(), path.display().to_string()))
     };
-    folders.into_iter().map(make).collect()
+    common.into_iter().chain(of_agents).map(make).collect()
 }
 
 /// Opens the attempt's way out; `None` if it has none.
@@ -133,9 +131,13 @@ pub(super) fn find_way_out(
 
 /// Whose model the agent talks to. Without a key or a login the agent would only find out after minutes of retries.
 fn choose_model(node: &Node, work: &Work) -> Result<Option<ModelChoice>, Stop> {
-    let (Some(cli), Some(wanted)) = (work.agent(), work.vendors()) else { return Ok(None) };
-    (node.models)(cli, wanted).map(Some).map_err(|NoModel { message, hint }| {
-        tracing::warn!(agent = %cli, %message, "an agent has no model, and is not started");
+    let (agent, setup) = match work {
+        Work::Program { .. } => return Ok(None),
+        Work::Agent { agent, setup } => (*agent, setup),
+    };
+    let wanted = (profile(agent).vendors)(setup.model.as_deref());
+    (node.models)(agent, wanted).map(Some).map_err(|NoModel { message, hint }| {
+        tracing::warn!(%agent, %message, "an agent has no model, and is not started");
         Stop::outcome(Outcome::failed_with_hint(FailureClass::Auth, message, hint))
     })
 }

@@ -4,13 +4,14 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cofferdam_agent::profile;
 use cofferdam_core::Agent;
 
 /// Why an agent CLI cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallationError {
     /// There is none on PATH.
-    #[error("{} is not on PATH", .agent.command())]
+    #[error("{} is not on PATH", program(.agent))]
     NotFound {
         /// Which one.
         agent: Agent,
@@ -66,7 +67,7 @@ pub enum InstallationError {
         loader: PathBuf,
     },
     /// It is a script, and its interpreter is not on PATH.
-    #[error("{} needs {interpreter}, which is not on PATH", .agent.command())]
+    #[error("{} needs {interpreter}, which is not on PATH", program(.agent))]
     NoInterpreter {
         /// Which one.
         agent: Agent,
@@ -74,7 +75,7 @@ pub enum InstallationError {
         interpreter: &'static str,
     },
     /// Part of it lies in the repository that the agent is to work on.
-    #[error("{} leads to {}, which is in the repository", .agent.command(), .path.display())]
+    #[error("{} leads to {}, which is in the repository", program(.agent), .path.display())]
     InRepository {
         /// Which one.
         agent: Agent,
@@ -82,7 +83,7 @@ pub enum InstallationError {
         path: PathBuf,
     },
     /// Somebody else than root and the caller could change it.
-    #[error("{} {how}, who could change what {} does", .path.display(), .agent.command())]
+    #[error("{} {how}, who could change what {} does", .path.display(), program(.agent))]
     Untrusted {
         /// Which one.
         agent: Agent,
@@ -125,7 +126,7 @@ impl InstallationError {
     /// What to type, or do, about it.
     #[must_use]
     pub fn remedy(&self) -> String {
-        let install = |agent: &Agent| format!("`npm install -g {}`", agent.package());
+        let install = |agent: &Agent| format!("`npm install -g {}`", profile(*agent).package);
         match self {
             Self::NotFound { elsewhere: Some(place), .. } => {
                 format!("there is one at {}: put its folder on PATH", place.display())
@@ -136,7 +137,7 @@ impl InstallationError {
             }
             Self::Shim { agent, which: None, .. } => format!("install it another way: {}", install(agent)),
             Self::Script { agent, .. } => {
-                format!("put the folder of the {} program itself first on PATH", agent.command())
+                format!("put the folder of the {} program itself first on PATH", program(agent))
             }
             Self::Incomplete { agent, .. } | Self::WrongMachine { agent, .. } => {
                 format!("install it again, with optional dependencies: {}", install(agent))
@@ -146,17 +147,22 @@ impl InstallationError {
             }
             Self::NoInterpreter { interpreter, .. } => format!("install {interpreter}, or put it on PATH"),
             Self::InRepository { agent, .. } => {
-                format!("install {} outside of the repository", agent.command())
+                format!("install {} outside of the repository", program(agent))
             }
             Self::Untrusted { agent, path, .. } => format!(
                 "if it is yours, `sudo chown \"$(id -u)\" '{path}'` and `chmod o-w '{path}'`; \
                  else install {} as yourself",
-                agent.command(),
+                program(agent),
                 path = path.display(),
             ),
             Self::Unreadable { path, .. } => format!("look at `ls -ld '{}'`", path.display()),
         }
     }
+}
+
+/// What a person types.
+fn program(agent: &Agent) -> &'static str {
+    profile(*agent).program
 }
 
 /// Why a CLI's version could not be asked for.

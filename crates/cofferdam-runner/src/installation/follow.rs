@@ -9,6 +9,7 @@ use super::error::InstallationError;
 use super::layout::{self, Layout};
 use super::{Search, script, search, trust};
 use crate::ownership;
+use cofferdam_agent::profile;
 use cofferdam_core::Agent;
 
 /// What stands at the end.
@@ -33,7 +34,7 @@ pub(super) fn follow(
     let mut path = command.to_owned();
     for _ in 0..MAX_SCRIPTS {
         let real = real_path(agent, &path, search)?;
-        refuse_shim(agent, agent.command(), &path, &real)?;
+        refuse_shim(agent, profile(agent).program, &path, &real)?;
         let unreadable = |source| InstallationError::Unreadable { agent, path: real.clone(), source };
         if let Some(elf) = Elf::read(&real).map_err(unreadable)? {
             return layout::native(agent, &real, &elf).map(Launched::Native);
@@ -43,7 +44,7 @@ pub(super) fn follow(
             return in_package(agent, real, package, &text);
         }
         if let Some(manager) = script::version_manager(&text) {
-            return Err(shim(agent, agent.command(), &path, manager));
+            return Err(shim(agent, profile(agent).program, &path, manager));
         }
         let Some(next) = script::target(&text, &path, search.home) else {
             return Err(InstallationError::Script { agent, script: path });
@@ -83,12 +84,12 @@ fn in_package(
     if let Some(layout) = layout::in_package(agent, &package)? {
         return Ok(Launched::Native(layout));
     }
-    match (agent, script::interpreter(text)) {
-        // Claude Code was a script until it became a program; the others' scripts only start a program.
-        (Agent::ClaudeCode, Some(interpreter)) => Ok(Launched::Script { script: real, package, interpreter }),
-        (Agent::ClaudeCode | Agent::Codex | Agent::OpenCode, _) => {
-            Err(InstallationError::Incomplete { agent, package })
+    match script::interpreter(text) {
+        Some(interpreter) if profile(agent).installed.may_be_script => {
+            Ok(Launched::Script { script: real, package, interpreter })
         }
+        // A script that only starts a program, which is not there.
+        Some(_) | None => Err(InstallationError::Incomplete { agent, package }),
     }
 }
 

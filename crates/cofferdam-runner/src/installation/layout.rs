@@ -1,12 +1,13 @@
-//! How each CLI's files lie once a program or a package of it is found.
+//! How an agent's files lie once a program or a package of it is found.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::cli::{TRIPLE, platform_packages};
 use super::elf::Elf;
 use super::error::InstallationError;
+use super::machine::this_machine;
+use cofferdam_agent::{Bundle, profile};
 use cofferdam_core::Agent;
 
 /// A native program with what belongs to it.
@@ -25,15 +26,12 @@ const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 /// The layout around a native program with this real path.
 pub(super) fn native(agent: Agent, program: &Path, elf: &Elf) -> Result<Layout, InstallationError> {
     check_runs_here(agent, program, elf)?;
-    let root = match agent {
-        Agent::Codex => codex_root(program),
-        Agent::ClaudeCode | Agent::OpenCode => None,
-    };
     let program = program.to_owned();
-    Ok(match root {
-        Some(root) => {
-            let folders = ["codex-path", "path"].map(|name| root.join(name));
-            let path_entries = folders.into_iter().filter(|folder| folder.is_dir()).collect();
+    let bundle = profile(agent).installed.bundle.as_ref();
+    Ok(match bundle.and_then(|bundle| Some((bundle, root_of(bundle, &program)?))) {
+        Some((bundle, root)) => {
+            let folders = bundle.path_entries.iter().map(|name| root.join(name));
+            let path_entries = folders.filter(|folder| folder.is_dir()).collect();
             Layout { program, binds: vec![root], path_entries }
         }
         None => Layout { binds: vec![program.clone()], program, path_entries: Vec::new() },
@@ -43,7 +41,8 @@ pub(super) fn native(agent: Agent, program: &Path, elf: &Elf) -> Result<Layout, 
 /// The folder of the CLI's own package that a file is in.
 pub(super) fn package_of(agent: Agent, file: &Path) -> Option<PathBuf> {
     let folders = file.ancestors().skip(1).take(4);
-    let is_package = |folder: &&Path| manifest_name(folder).is_some_and(|name| name == agent.package());
+    let is_package =
+        |folder: &&Path| manifest_name(folder).is_some_and(|name| name == profile(agent).package);
     folders.into_iter().find(is_package).map(Path::to_owned)
 }
 
@@ -77,32 +76,26 @@ pub(super) fn check_runs_here(agent: Agent, program: &Path, elf: &Elf) -> Result
     }
 }
 
-/// Codex brings programs that it looks for beside itself; the folder that holds them all, if there is one.
-fn codex_root(program: &Path) -> Option<PathBuf> {
+/// The folder that holds a program with all that it brings along, if there is one.
+fn root_of(bundle: &Bundle, program: &Path) -> Option<PathBuf> {
     let folder = program.parent()?;
-    let root = folder.parent().filter(|_| folder.ends_with("bin") || folder.ends_with("codex"))?;
-    let parts = ["codex-path", "codex-resources", "path"];
-    let is_vendored = root.ends_with(TRIPLE) || parts[..2].iter().any(|part| root.join(part).is_dir());
-    is_vendored.then(|| root.to_owned())
+    let is_known = bundle.program_folders.iter().any(|name| folder.ends_with(name));
+    let root = folder.parent().filter(|_| is_known)?;
+    let is_bundle =
+        root.ends_with(this_machine().triple) || bundle.marks.iter().any(|mark| root.join(mark).is_dir());
+    is_bundle.then(|| root.to_owned())
 }
 
 fn programs_of(agent: Agent, package: &Path) -> Vec<PathBuf> {
-    let below: &[String] = &match agent {
-        Agent::ClaudeCode => vec!["claude".to_owned()],
-        Agent::Codex => vec![format!("vendor/{TRIPLE}/bin/codex"), format!("vendor/{TRIPLE}/codex/codex")],
-        Agent::OpenCode => vec!["bin/opencode".to_owned()],
-    };
+    let (installed, machine) = (&profile(agent).installed, this_machine());
+    let below = (installed.programs)(&machine);
     let mut programs = Vec::new();
-    for name in platform_packages(agent) {
+    for name in (installed.platform_packages)(&machine) {
         for folder in package.ancestors().map(|folder| folder.join("node_modules").join(&name)) {
             programs.extend(below.iter().map(|below| folder.join(below)));
         }
     }
-    // Codex came in one package for all platforms once.
-    if agent == Agent::Codex {
-        programs.extend(below.iter().map(|below| package.join(below)));
-        programs.push(package.join(format!("bin/codex-{TRIPLE}")));
-    }
+    programs.extend((installed.own_programs)(&machine).iter().map(|below| package.join(below)));
     programs
 }
 

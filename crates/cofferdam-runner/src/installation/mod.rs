@@ -8,11 +8,11 @@
 //! The attacks: a repository that brings its own `claude`, through a PATH entry that leads into it; another
 //! user of the machine who may change the program, or a folder on the way to it (`trust`).
 
-mod cli;
 mod elf;
 mod error;
 mod follow;
 mod layout;
+mod machine;
 mod script;
 mod search;
 mod trust;
@@ -20,6 +20,7 @@ mod version;
 
 use std::path::{Path, PathBuf};
 
+use cofferdam_agent::profile;
 use cofferdam_core::Agent;
 
 pub use error::{InstallationError, VersionError};
@@ -62,7 +63,7 @@ pub struct Installation {
 /// # Errors
 /// If there is none, or if it cannot or should not be used; the message says what to type.
 pub fn find(agent: Agent, search: &Search<'_>) -> Result<Installation, InstallationError> {
-    let Some(command) = first_on_path(agent.command(), search) else {
+    let Some(command) = first_on_path(profile(agent).program, search) else {
         return Err(InstallationError::NotFound { agent, elsewhere: search::elsewhere(agent, search.home) });
     };
     let installation = resolve(agent, command, search)?;
@@ -83,7 +84,7 @@ pub fn find(agent: Agent, search: &Search<'_>) -> Result<Installation, Installat
 /// # Errors
 /// If there is none, or if somebody else could have put it there.
 pub fn on_path(agent: Agent, search: &Search<'_>) -> Result<PathBuf, InstallationError> {
-    let Some(command) = first_on_path(agent.command(), search) else {
+    let Some(command) = first_on_path(profile(agent).program, search) else {
         return Err(InstallationError::NotFound { agent, elsewhere: search::elsewhere(agent, search.home) });
     };
     let real = command.canonicalize().map_err(|source| InstallationError::Unreadable {

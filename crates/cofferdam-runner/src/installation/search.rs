@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::Search;
-use super::cli::usual_places;
 use super::error::InstallationError;
+use cofferdam_agent::profile;
 use cofferdam_core::Agent;
 
 /// The first executable file of this name.
@@ -23,7 +23,7 @@ pub(crate) fn first_on_path(name: &str, search: &Search<'_>) -> Option<PathBuf> 
 /// Where a CLI is that is not on PATH, to tell the caller.
 pub(super) fn elsewhere(agent: Agent, home: Option<&Path>) -> Option<PathBuf> {
     let home = home?;
-    usual_places(agent).iter().map(|place| home.join(place)).find(|path| is_program(path))
+    profile(agent).installed.usual_places.iter().map(|place| home.join(place)).find(|path| is_program(path))
 }
 
 /// Refuses a real path in the repository: a link on PATH may lead there as well as an entry.

@@ -58,7 +58,8 @@ fn arch() -> &'static str {
     if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" }
 }
 
-const TRIPLE: &str = cli::TRIPLE;
+const TRIPLE: &str =
+    if cfg!(target_arch = "aarch64") { "aarch64-unknown-linux-musl" } else { "x86_64-unknown-linux-musl" };
 
 #[test]
 fn a_native_program_behind_links_is_bound_alone() {
@@ -342,7 +343,7 @@ async fn the_real_clis_are_found_and_say_their_versions() {
     for agent in Agent::ALL {
         let found =
             find(agent, &Search { path: std::slice::from_ref(&folder), home: None, exclude: None }).unwrap();
-        assert_eq!(found.command, folder.join(agent.command()));
+        assert_eq!(found.command, folder.join(profile(agent).program));
         assert!(found.script.is_none(), "{found:?}");
         assert_eq!(found.binds.len(), 1, "{found:?}");
         assert!(found.program.starts_with(&found.binds[0]), "{found:?}");

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use cofferdam_agent::profile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
@@ -35,7 +36,7 @@ pub(super) async fn version_within(
     within: Duration,
 ) -> Result<String, VersionError> {
     let program = installation.program.clone();
-    let folder = scratch.join(format!("{}-version", installation.agent.command()));
+    let folder = scratch.join(format!("{}-version", profile(installation.agent).program));
     let asked = {
         let installation = installation.clone();
         tokio::task::spawn_blocking(move || ask_in(&installation, &folder, within)).await

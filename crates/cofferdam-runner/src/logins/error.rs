@@ -2,19 +2,20 @@
 
 use std::path::PathBuf;
 
+use cofferdam_agent::{LoginProblem, profile};
 use cofferdam_core::Agent;
 
 /// Why there is no login that opens a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// Nobody has logged in.
-    #[error("nobody is logged in with {}", title(*agent))]
+    #[error("nobody is logged in with {}", profile(*agent).title)]
     Missing {
         /// With which CLI.
         agent: Agent,
     },
     /// The token's time is over. The CLI itself renews it when it is used.
-    #[error("the login of {} in {} has expired: {}", title(*agent), path.display(), renewal(*agent))]
+    #[error("the login of {} in {} has expired: {}", profile(*agent).title, path.display(), profile(*agent).login.renew)]
     Expired {
         /// Of which CLI.
         agent: Agent,
@@ -22,7 +23,7 @@ pub enum LoginError {
         path: PathBuf,
     },
     /// The file holds nothing that opens the model.
-    #[error("the login of {} in {} cannot be used: {problem}", title(*agent), path.display())]
+    #[error("the login of {} in {} cannot be used: {problem}", profile(*agent).title, path.display())]
     Unusable {
         /// Of which CLI.
         agent: Agent,
@@ -38,8 +39,8 @@ impl LoginError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Missing { agent } | Self::Unusable { agent, .. } => log_in(*agent).to_owned(),
-            Self::Expired { agent, .. } => lasting(*agent).to_owned(),
+            Self::Missing { agent } | Self::Unusable { agent, .. } => profile(*agent).login.log_in.to_owned(),
+            Self::Expired { agent, .. } => profile(*agent).login.lasting.to_owned(),
         }
     }
 }
@@ -62,53 +63,7 @@ pub enum Problem {
     /// It belongs to somebody else.
     #[error("it belongs to another user")]
     Foreign,
-    /// Not what the CLI writes.
-    #[error("it is not what the CLI writes")]
-    Malformed,
-    /// A subscription that only the CLI's own plugin can use.
-    #[error("it is a subscription, and OpenCode's plugins for those do not run in a sandbox; a key works")]
-    Subscription,
-}
-
-/// How to log in with a CLI.
-#[must_use]
-pub fn log_in(agent: Agent) -> &'static str {
-    match agent {
-        Agent::ClaudeCode => {
-            "type `claude` and log in, or `export ANTHROPIC_API_KEY=…`, or `claude setup-token` and \
-             `export CLAUDE_CODE_OAUTH_TOKEN=…`; it stays outside the sandbox"
-        }
-        Agent::Codex => "type `codex login`, or `export OPENAI_API_KEY=…`; it stays outside the sandbox",
-        Agent::OpenCode => {
-            "type `export ANTHROPIC_API_KEY=…` or `export OPENAI_API_KEY=…`, or `opencode auth login` with a key; it \
-             stays outside the sandbox"
-        }
-    }
-}
-
-fn renewal(agent: Agent) -> &'static str {
-    match agent {
-        Agent::ClaudeCode => "type `claude -p hi` once, which renews it, and try again",
-        Agent::Codex => "type `codex exec hi` once, which renews it, and try again",
-        Agent::OpenCode => "type `opencode auth login`",
-    }
-}
-
-/// What does not end while nobody is there.
-fn lasting(agent: Agent) -> &'static str {
-    match agent {
-        Agent::ClaudeCode => {
-            "for runs without you: `claude setup-token`, then `export CLAUDE_CODE_OAUTH_TOKEN=…`, which lasts a year"
-        }
-        Agent::Codex => "for runs without you: `export OPENAI_API_KEY=…`, which does not expire",
-        Agent::OpenCode => "for runs without you: `export ANTHROPIC_API_KEY=…` or `export OPENAI_API_KEY=…`",
-    }
-}
-
-fn title(agent: Agent) -> &'static str {
-    match agent {
-        Agent::ClaudeCode => "Claude Code",
-        Agent::Codex => "Codex",
-        Agent::OpenCode => "OpenCode",
-    }
+    /// What is in it cannot be used.
+    #[error(transparent)]
+    Content(#[from] LoginProblem),
 }

@@ -6,11 +6,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use cofferdam_agent::{LoginContent, profile};
 use cofferdam_core::Agent;
 use rustix::fs::{Mode, OFlags};
 
 use super::error::Problem;
-use super::{Content, parse};
 
 /// Larger files are no logins.
 pub(super) const LARGEST: u64 = 1 << 20;
@@ -19,7 +19,7 @@ pub(super) const LARGEST: u64 = 1 << 20;
 pub(super) struct LoginFile {
     agent: Agent,
     path: PathBuf,
-    read: Mutex<Option<(Stamp, Content)>>,
+    read: Mutex<Option<(Stamp, LoginContent)>>,
 }
 
 /// What changes with a file's content. A CLI replaces its file or writes it anew.
@@ -42,7 +42,7 @@ impl LoginFile {
     }
 
     /// What it holds now; `None` if it is not there.
-    pub(super) fn read(&self) -> Result<Option<Content>, Problem> {
+    pub(super) fn read(&self) -> Result<Option<LoginContent>, Problem> {
         let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut file) = open(&self.path)? else {
             *known = None;
@@ -62,7 +62,7 @@ impl LoginFile {
         if bytes.len() as u64 > LARGEST {
             return Err(Problem::TooLarge);
         }
-        match (parse(self.agent, &bytes), &*known) {
+        match ((profile(self.agent).login.parse)(&bytes), &*known) {
             (Ok(content), _) => {
                 *known = Some((stamp, content.clone()));
                 Ok(Some(content))
@@ -70,7 +70,7 @@ impl LoginFile {
             // A CLI may be writing it just now. What it held before is not known to be wrong, and the next call looks
             // again.
             (Err(_), Some((_, before))) => Ok(Some(before.clone())),
-            (Err(problem), None) => Err(problem),
+            (Err(problem), None) => Err(problem.into()),
         }
     }
 }

@@ -4,12 +4,8 @@
 //! CLI has renewed meanwhile is used by the next call. It never writes, never renews a token (that would log the CLI
 //! out), and gives out nothing but what opens the model: a refresh token is known to the redactor alone.
 
-mod claude;
-mod codex;
 mod error;
 mod file;
-mod jwt;
-mod opencode;
 mod places;
 #[cfg(test)]
 mod tests;
@@ -19,10 +15,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cofferdam_broker::Credential;
-use cofferdam_core::{Agent, Login, Vendor};
+use cofferdam_core::{Agent, Credential, Login, Vendor};
 
-pub use error::{LoginError, Problem, log_in};
+pub use error::{LoginError, Problem};
 pub use places::LoginPlaces;
 
 use file::LoginFile;
@@ -97,61 +92,19 @@ fn usable(
 ) -> Result<Option<OpenLogin>, LoginError> {
     let unusable = |problem| LoginError::Unusable { agent, path: file.path().to_owned(), problem };
     let Some(content) = file.read().map_err(unusable)? else { return Ok(None) };
-    let Some(door) = content.doors.into_iter().find(|door| door.vendor == vendor) else { return Ok(None) };
-    let opener = door.opener.map_err(unusable)?;
-    match opener.expires_at_ms {
+    let Some(of_vendor) = content.vendors.into_iter().find(|one| one.vendor == vendor) else {
+        return Ok(None);
+    };
+    let found = of_vendor.found.map_err(|problem| unusable(problem.into()))?;
+    match found.expires_at_ms {
         Some(at) if at <= now_ms => Err(LoginError::Expired { agent, path: file.path().to_owned() }),
         expires_at_ms => Ok(Some(OpenLogin {
             path: file.path().to_owned(),
-            credential: opener.credential,
-            login: opener.login,
+            credential: found.credential,
+            login: found.login,
             expires_at_ms,
         })),
     }
-}
-
-/// What a login file holds.
-#[derive(Clone, Default)]
-struct Content {
-    doors: Vec<Door>,
-    /// Everything in it that must not be seen.
-    secrets: Vec<String>,
-}
-
-/// What a file holds for one vendor.
-#[derive(Clone)]
-struct Door {
-    vendor: Vendor,
-    opener: Result<Opener, Problem>,
-}
-
-/// What opens a vendor's interface.
-#[derive(Clone)]
-struct Opener {
-    credential: Credential,
-    login: Login,
-    expires_at_ms: Option<u64>,
-}
-
-/// Reads what a CLI wrote.
-fn parse(agent: Agent, bytes: &[u8]) -> Result<Content, Problem> {
-    match agent {
-        Agent::ClaudeCode => claude::parse(bytes),
-        Agent::Codex => codex::parse(bytes),
-        Agent::OpenCode => opencode::parse(bytes),
-    }
-}
-
-/// A token as it is written, if it can be one: a header's value with neither blanks nor line breaks in it.
-fn token(text: Option<String>) -> Option<String> {
-    let text = text?.trim().to_owned();
-    (!text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic())).then_some(text)
-}
-
-/// The part of a token that must not be seen. Of a JSON web token that is its signature: the rest opens nothing without
-/// it, and begins like every such token in every repository's tests, which would be redacted with it.
-fn secret_part(token: &str) -> &str {
-    if jwt::is_one(token) { token.rsplit('.').next().unwrap_or(token) } else { token }
 }
 
 /// Below a home, for people: `~/.claude/.credentials.json`.

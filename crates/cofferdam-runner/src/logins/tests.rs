@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use cofferdam_broker::Credential;
-use cofferdam_core::{Agent, Login, Vendor};
+use cofferdam_agent::LoginProblem;
+use cofferdam_core::{Agent, Credential, Login, Vendor};
 use serde_json::{Value, json};
 
 use super::*;
@@ -105,7 +105,10 @@ fn of_opencode_keys_count_for_their_vendor_and_subscriptions_do_not() {
     let current = |vendor| home.logins().current(Agent::OpenCode, vendor, NOW);
     assert_eq!(secret(&current(Vendor::Openai).unwrap()), "sk-of-opencode");
     let error = current(Vendor::Anthropic).unwrap_err();
-    assert!(matches!(error, LoginError::Unusable { problem: Problem::Subscription, .. }), "{error}");
+    assert!(
+        matches!(error, LoginError::Unusable { problem: Problem::Content(LoginProblem::Unsupported(_)), .. }),
+        "{error}"
+    );
     assert!(home.logins().secrets().contains(&"r-token".to_owned()));
 }
 
@@ -157,7 +160,7 @@ fn what_is_no_login_is_said_plainly_and_never_shown() {
         home.write(".claude/.credentials.json", garbage);
         let error = home.claude().unwrap_err();
         assert!(
-            matches!(error, LoginError::Unusable { problem: Problem::Malformed, .. }),
+            matches!(error, LoginError::Unusable { problem: Problem::Content(LoginProblem::Malformed), .. }),
             "{garbage}: {error}"
         );
     }

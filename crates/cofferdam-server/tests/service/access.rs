@@ -238,6 +238,7 @@ async fn the_service_does_not_start_open_to_everybody() {
     use cofferdam_server::{Bounds, LocalArtifacts, Options, Service, StartError};
     let place = Place::start().await;
     let options = |settings: &str, listen: &str| Options {
+        support_of: |agent| cofferdam_agent::profile(agent).support,
         store: place.store.clone(),
         settings: std::sync::Arc::new(
             Effective::default().under(&read_layer(settings, &Origin::Global("/g".into())).unwrap()),

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cofferdam_agent::profile;
 use cofferdam_api::{Client, CreateRunRequest};
 use cofferdam_core::{
     Actor, Agent, Effective, EventType, InputSyntax, Mode, NewEvent, NodeId, Origin, Outcome, PlaceId,
-    Placement, Policy, PromptSetup, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source, Surroundings,
-    ValueError, Variable, Work, WorkspaceKind, read_layer,
+    Placement, Policy, PromptSetup, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source, Support,
+    Surroundings, ValueError, Variable, Work, WorkspaceKind, read_layer,
 };
 use cofferdam_operations::{MadeKey, NewKeyInput, NewRun, Operations, Way};
 use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, Options, Service};
@@ -77,6 +78,7 @@ impl Place {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let options = Options {
+            support_of: |agent| profile(agent).support,
             store: store.clone(),
             settings: Arc::clone(&settings),
             place: PlaceId::new(1, 1),
@@ -213,6 +215,10 @@ impl Surroundings for Elsewhere {
 
     fn variable(&self, _name: &str) -> Variable {
         Variable::Unknown
+    }
+
+    fn support_of(&self, agent: Agent) -> Support {
+        profile(agent).support
     }
 
     fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {

@@ -1,10 +1,9 @@
-use cofferdam_core::{Agent, TroubleKind};
+use cofferdam_core::{Agent, Credential, TroubleKind};
 use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::rig::{Fake, MESSAGES, RESPONSES, Rig, Setup, answered, message};
 use crate::body::full;
-use crate::options::Credential;
 
 async fn at_chatgpt() -> (Fake, Rig) {
     let fake = Fake::start(|_| answered()).await;

@@ -1,11 +1,10 @@
-use cofferdam_core::EventType;
+use cofferdam_core::{Credential, EventType};
 use http::StatusCode;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
 use super::rig::{CHAT, Fake, KEY, MESSAGES, PLACEHOLDER, RESPONSES, Reply, Rig, Setup, answered, message};
 use crate::body::full;
-use crate::options::Credential;
 
 async fn open() -> (Fake, Rig) {
     let fake = Fake::start(|_| answered()).await;

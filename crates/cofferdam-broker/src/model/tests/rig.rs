@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use cofferdam_core::{Agent, AttemptRef, Budget, EventType, NewEvent, RunId, Spent, Vendor};
+use cofferdam_core::{Agent, AttemptRef, Budget, Credential, EventType, NewEvent, RunId, Spent, Vendor};
 use cofferdam_net::{AddressCheck, Client, Dialer};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -25,8 +25,7 @@ use crate::body::{Body, BodyError, full};
 use crate::grant::ModelGrant;
 use crate::ledger::{CallBegun, CallEnded, CallId, Ledger, LedgerError};
 use crate::options::{
-    Bounds, Credential, GitCredential, GitRepository, Locked, NoGitCredential, Options, PriceTable, Secrets,
-    Upstream,
+    Bounds, GitCredential, GitRepository, Locked, NoGitCredential, Options, PriceTable, Secrets, Upstream,
 };
 
 pub(super) const KEY: &str = "sk-the-real-key";

@@ -40,7 +40,7 @@ fn table(agents: &[Looked]) -> String {
             .as_ref()
             .map_or_else(|_| "none".to_owned(), |found| sanitize::short_line(found, 60));
         let mode = agent.mode.to_string();
-        text.push_str(&row([&agent.name, agent.cli.as_str(), &mode, &model(looked), cli, &access]));
+        text.push_str(&row([&agent.name, agent.agent.as_str(), &mode, &model(looked), cli, &access]));
     }
     text
 }

@@ -60,7 +60,7 @@ struct Looked {
 
 impl Looked {
     fn at(agent: KnownAgent, caller: &Caller, secrets: &CallerSecrets) -> Self {
-        let cli = (!agent.mode.is_container()).then(|| installed(agent.cli, caller));
+        let cli = (!agent.mode.is_container()).then(|| installed(agent.agent, caller));
         let access = secrets.describe(&agent.work(String::new())).map_err(|error| {
             let none = no_model(&error);
             format!("{}; {}", none.message, none.hint)
@@ -75,7 +75,7 @@ impl Looked {
             "agent": agent.name,
             "builtIn": set.is_none(),
             "name": set.and_then(|set| set.name.as_deref()),
-            "provider": agent.cli.as_str(),
+            "provider": agent.agent.as_str(),
             "model": agent.model(),
             "mode": agent.mode,
             "modeOrigin": agent.mode_origin,
@@ -90,11 +90,11 @@ impl Looked {
 }
 
 /// Where a CLI is, or why it cannot be used and what to type.
-pub(crate) fn installed(cli: Agent, caller: &Caller) -> Result<String, String> {
+pub(crate) fn installed(agent: Agent, caller: &Caller) -> Result<String, String> {
     let (path, home) = (caller.path(), caller.home());
     let exclude = repository_around(&caller.current_folder);
     let search = Search { path: &path, home: home.as_deref(), exclude: exclude.as_deref() };
-    match find(cli, &search) {
+    match find(agent, &search) {
         Ok(found) => Ok(found.command.display().to_string()),
         Err(error) => Err(format!("{}; {}", with_causes(&error), error.remedy())),
     }

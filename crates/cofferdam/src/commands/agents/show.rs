@@ -23,7 +23,7 @@ fn text(looked: &Looked) -> String {
     let rows = [
         ("agent", agent.name.clone()),
         ("name", said(set.and_then(|set| set.name.clone()), "-")),
-        ("provider", agent.cli.as_str().to_owned()),
+        ("provider", agent.agent.as_str().to_owned()),
         ("model", said(agent.model().map(str::to_owned), "the CLI's own default")),
         ("mode", format!("{} ({})", agent.mode, agent.mode_origin)),
         ("working directory", said(folder, "-")),

@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use cofferdam_agent::profile;
 use cofferdam_core::Agent;
 use cofferdam_runner::auth::AuthCheck;
 
@@ -13,14 +14,15 @@ use crate::secrets::login_places;
 /// Variables that name programs, engines and folders, and beginnings of those that hold keys and addresses.
 const NAMES: [&str; 6] =
     ["PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_DATA_HOME", "XDG_CONFIG_HOME"];
-const BEGINNINGS: [&str; 5] = ["ANTHROPIC_", "OPENAI_", "CLAUDE_", "CODEX_", "OPENCODE_"];
+/// How variables of the vendors begin. Those of an agent begin with its program's name.
+const OF_VENDORS: [&str; 2] = ["ANTHROPIC_", "OPENAI_"];
 
 /// As bytes, in an order that does not change. Keys are among them: they are hashed, and nothing else.
 pub(super) fn depends_on(check: &AuthCheck, caller: &Caller) -> Vec<Vec<u8>> {
     let policy = &check.policy;
     let mut parts: Vec<Vec<u8>> = [
-        check.agent.clone(),
-        check.cli.as_str().to_owned(),
+        check.name.clone(),
+        check.agent.as_str().to_owned(),
         format!("{:?}", check.model),
         policy.mode.to_string(),
         format!("{:?}", policy.network),
@@ -30,14 +32,16 @@ pub(super) fn depends_on(check: &AuthCheck, caller: &Caller) -> Vec<Vec<u8>> {
     ]
     .map(String::into_bytes)
     .into();
+    let of_agents = Agent::ALL.map(|agent| format!("{}_", profile(agent).program.to_uppercase()));
+    let beginnings: Vec<&str> = OF_VENDORS.into_iter().chain(of_agents.iter().map(String::as_str)).collect();
     for (name, value) in &caller.env {
         let text = name.to_string_lossy();
-        if NAMES.contains(&&*text) || BEGINNINGS.iter().any(|beginning| text.starts_with(beginning)) {
+        if NAMES.contains(&&*text) || beginnings.iter().any(|beginning| text.starts_with(beginning)) {
             parts.push([name.as_bytes(), b"=", value.as_bytes()].concat());
         }
     }
     let places = login_places(caller);
-    let files = Agent::ALL.into_iter().flat_map(|cli| places.files(cli));
+    let files = Agent::ALL.into_iter().flat_map(|agent| places.files(agent));
     parts.extend(files.map(|path| file_state(path).into_bytes()));
     parts
 }
@@ -64,8 +68,8 @@ mod tests {
             let all = [variables, &[("HOME", home)]].concat();
             let env = all.into_iter().map(|(name, value)| (name.into(), value.into()));
             let caller = Caller { env: env.collect(), current_folder: "/".into() };
-            let (agent, cli) = ("coder".to_owned(), Agent::ClaudeCode);
-            let check = AuthCheck { agent, cli, model: None, policy, exclude: None, timeout: None };
+            let (name, agent) = ("coder".to_owned(), Agent::ClaudeCode);
+            let check = AuthCheck { name, agent, model: None, policy, exclude: None, timeout: None };
             depends_on(&check, &caller)
         };
         let plain = ask(&[], Policy::default());

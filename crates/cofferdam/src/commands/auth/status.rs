@@ -108,8 +108,8 @@ impl Trying<'_> {
     ) -> Result<AuthStatus, Failure> {
         let mode = mode_of(agent, environment);
         let check = AuthCheck {
-            agent: agent.name.clone(),
-            cli: agent.cli,
+            name: agent.name.clone(),
+            agent: agent.agent,
             model: agent.model().map(str::to_owned),
             policy: self.policy(agent, mode)?,
             exclude: repository_around(&self.caller.current_folder),

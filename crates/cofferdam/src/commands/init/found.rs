@@ -20,7 +20,7 @@ pub(super) struct Found {
 }
 
 struct FoundAgent {
-    provider: Agent,
+    agent: Agent,
     /// Where its CLI is, or what to do.
     cli: Result<String, String>,
     /// What it reaches its model with, or what to do.
@@ -34,7 +34,7 @@ impl Found {
         let node = node::register(home, caller, setup).await?;
         let mut modes = Vec::new();
         for mode in [Mode::Native, Mode::Docker, Mode::Apple] {
-            let policy = policy_of(Agent::ClaudeCode.as_str(), Some(mode), caller, settings)
+            let policy = policy_of(Agent::default().as_str(), Some(mode), caller, settings)
                 .map_or_else(|_| Policy { mode, ..Policy::default() }, |(policy, _)| policy);
             let policy = Policy { limits_rule: LimitsRule::BestEffort, ..policy };
             let works = match node.backend(mode) {
@@ -44,12 +44,12 @@ impl Found {
             modes.push((mode, works));
         }
         let secrets = CallerSecrets::of(caller)?;
-        let agent = |provider: Agent| {
-            let access = secrets.describe(&plain(provider).work(String::new()));
+        let found = |agent: Agent| {
+            let access = secrets.describe(&plain(agent).work(String::new()));
             let access = access.map_err(|error| no_model(&error).hint);
-            FoundAgent { provider, cli: installed(provider, caller), access }
+            FoundAgent { agent, cli: installed(agent, caller), access }
         };
-        Ok(Self { modes, agents: Agent::ALL.into_iter().map(agent).collect() })
+        Ok(Self { modes, agents: Agent::ALL.into_iter().map(found).collect() })
     }
 
     /// For people.
@@ -65,7 +65,7 @@ impl Found {
         for agent in &self.agents {
             let said =
                 |found: &Result<String, String>| found.clone().unwrap_or_else(|why| format!("none; {why}"));
-            let name = agent.provider.as_str();
+            let name = agent.agent.as_str();
             text.push_str(&format!("  {name:<12} CLI: {}\n", sanitize::line(&said(&agent.cli))));
             text.push_str(&format!("  {:<12} key or login: {}\n", "", sanitize::line(&said(&agent.access))));
         }
@@ -81,7 +81,7 @@ impl Found {
     pub(super) fn best_agent(&self, mode: Mode) -> Option<Agent> {
         let is_there = |agent: &&FoundAgent| mode.is_container() || agent.cli.is_ok();
         let with_access = self.agents.iter().filter(is_there).find(|agent| agent.access.is_ok());
-        with_access.or_else(|| self.agents.iter().find(|agent| agent.cli.is_ok())).map(|agent| agent.provider)
+        with_access.or_else(|| self.agents.iter().find(|agent| agent.cli.is_ok())).map(|agent| agent.agent)
     }
 }
 
@@ -90,14 +90,14 @@ impl Found {
     /// A machine with these.
     pub(super) fn of<const M: usize, const A: usize>(modes: [Mode; M], agents: [Agent; A]) -> Self {
         let mode = |mode| (mode, if modes.contains(&mode) { Ok(()) } else { Err("no".to_owned()) });
-        let agent = |provider| {
+        let found = |agent| {
             let is = |there: bool| if there { Ok("there".to_owned()) } else { Err("no".to_owned()) };
-            let there = agents.contains(&provider);
-            FoundAgent { provider, cli: is(there), access: is(there) }
+            let there = agents.contains(&agent);
+            FoundAgent { agent, cli: is(there), access: is(there) }
         };
         Self {
             modes: [Mode::Native, Mode::Docker, Mode::Apple].map(mode).into(),
-            agents: Agent::ALL.map(agent).into(),
+            agents: Agent::ALL.map(found).into(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cofferdam_agent::profile;
 use cofferdam_core::{Agent, Mode, PromptSetup, Work};
 use cofferdam_runner::NoModel;
 use cofferdam_runner::installation::{InstallationError, Search, find};
@@ -25,9 +26,9 @@ pub(super) struct Agents<'a> {
 impl Agents<'_> {
     /// Refuses an agent that is not installed or has no key: inside, it would only find out after minutes of retries.
     pub(super) fn check(&self, work: &Work, mode: Mode) -> Result<(), UsageError> {
-        let Some(cli) = work.agent() else { return Ok(()) };
-        self.place(cli, mode).map_err(|error| cannot_be_used(&error))?;
-        self.secrets.choose_for(work).map_err(|error| has_no_model(cli, &error))?;
+        let Some(agent) = work.agent() else { return Ok(()) };
+        self.place(agent, mode).map_err(|error| cannot_be_used(&error))?;
+        self.secrets.choose_for(work).map_err(|error| has_no_model(agent, &error))?;
         Ok(())
     }
 
@@ -38,39 +39,43 @@ impl Agents<'_> {
         setup: &PromptSetup,
     ) -> Result<(Agent, String), UsageError> {
         let mut installed = Vec::new();
-        for cli in Agent::ALL {
-            let Ok(place) = self.place(cli, mode) else { continue };
-            match self.secrets.choose_for(&Work::Agent { agent: cli, setup: setup.clone() }) {
-                Ok(_) => return Ok((cli, format!("using {} ({place})", cli.title()))),
-                Err(error) => installed.push((cli, error)),
+        for agent in Agent::ALL {
+            let Ok(place) = self.place(agent, mode) else { continue };
+            match self.secrets.choose(agent, (profile(agent).vendors)(setup.model.as_deref())) {
+                Ok(_) => return Ok((agent, format!("using {} ({place})", profile(agent).title))),
+                Err(error) => installed.push((agent, error)),
             }
         }
         // Whoever has logged in somewhere wants to know what became of that.
         let tried = installed.iter().find(|(_, error)| !matches!(error, LoginError::Missing { .. }));
         match tried.or(installed.first()) {
-            Some((cli, error)) => Err(has_no_model(*cli, error)),
-            None => Err(UsageError::new(
-                "no agent is installed: neither claude nor codex nor opencode is on PATH",
-                "type `npm install -g @anthropic-ai/claude-code`, then `cofferdam sandbox doctor`",
-            )),
+            Some((agent, error)) => Err(has_no_model(*agent, error)),
+            None => {
+                let programs = Agent::ALL.map(|agent| profile(agent).program).join(" nor ");
+                let package = profile(Agent::default()).package;
+                Err(UsageError::new(
+                    format!("no agent is installed: neither {programs} is on PATH"),
+                    format!("type `npm install -g {package}`, then `cofferdam sandbox doctor`"),
+                ))
+            }
         }
     }
 
     /// Where an agent's CLI is. What is installed here does not matter to a container: its image has agents of its own,
     /// or has not.
-    fn place(&self, cli: Agent, mode: Mode) -> Result<String, InstallationError> {
+    fn place(&self, agent: Agent, mode: Mode) -> Result<String, InstallationError> {
         if mode.is_container() {
             return Ok("of the image".to_owned());
         }
         let (path, home) = (self.caller.path(), self.caller.home());
         let search = Search { path: &path, home: home.as_deref(), exclude: self.repository };
-        find(cli, &search).map(|found| found.command.display().to_string())
+        find(agent, &search).map(|found| found.command.display().to_string())
     }
 }
 
-fn has_no_model(cli: Agent, error: &LoginError) -> UsageError {
+fn has_no_model(agent: Agent, error: &LoginError) -> UsageError {
     let NoModel { message, hint } = no_model(error);
-    tracing::warn!(agent = cli.as_str(), "{message}; nothing was started");
+    tracing::warn!(%agent, "{message}; nothing was started");
     UsageError::new(message, hint)
 }
 

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use clap::Parser;
+use cofferdam_agent::profile;
 use cofferdam_core::{
     Agent, Context, Effective, InputError, InputSyntax, LimitsRule, LocalUrls, Mode, Origin, PlaceId,
-    Placing, PromptSetup, RunId, RunRequest, Surroundings, ValueError, Variable, Workspace, read_layer,
-    validate,
+    Placing, PromptSetup, RunId, RunRequest, Support, Surroundings, ValueError, Variable, Workspace,
+    read_layer, validate,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -198,6 +199,10 @@ impl Surroundings for Place {
 
     fn variable(&self, name: &str) -> Variable {
         if name == "LANG" { Variable::Set } else { Variable::Unset }
+    }
+
+    fn support_of(&self, agent: Agent) -> Support {
+        profile(agent).support
     }
 
     fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {

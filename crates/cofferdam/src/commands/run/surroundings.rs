@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Agent, Mode, PromptSetup, Surroundings, ValueError, Variable};
+use cofferdam_agent::profile;
+use cofferdam_core::{Agent, Mode, PromptSetup, Support, Surroundings, ValueError, Variable};
 
 use super::agent::Agents;
 use super::env;
@@ -48,9 +49,13 @@ impl Surroundings for CommandSurroundings<'_> {
         env::variable(name, self.agents.caller)
     }
 
+    fn support_of(&self, agent: Agent) -> Support {
+        profile(agent).support
+    }
+
     fn default_agent(&self, mode: Mode, setup: &PromptSetup) -> Result<Agent, ValueError> {
-        let (provider, notice) = self.agents.first_that_can(mode, setup)?;
+        let (agent, notice) = self.agents.first_that_can(mode, setup)?;
         self.chosen.replace(Some(notice));
-        Ok(provider)
+        Ok(agent)
     }
 }

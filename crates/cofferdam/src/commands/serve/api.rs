@@ -58,6 +58,7 @@ pub(super) async fn start(
     let listens = listener.local_addr().map_err(failed("the service's address cannot be read"))?;
     let has_made_key = ensure_key(home, &store).await?;
     let service = Service::new(Options {
+        support_of: |agent| cofferdam_agent::profile(agent).support,
         store,
         settings: Arc::new(settings),
         place: home.place(now_ms()).map_err(failed("the state folder's name cannot be kept"))?,

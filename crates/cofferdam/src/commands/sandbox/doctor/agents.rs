@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cofferdam_agent::profile;
 use cofferdam_core::{Agent, with_causes};
 use cofferdam_runner::installation::{Search, find, version};
 use cofferdam_sandbox::{Finding, Status};
@@ -16,34 +17,28 @@ pub(super) async fn agents(caller: &Caller) -> Result<Vec<Finding>, Failure> {
     let scratch = tempfile::tempdir().map_err(|error| {
         Failure::internal("no folder can be made to ask agents for their version in", &error)
     })?;
-    let [claude, codex, opencode] = Agent::ALL;
-    let (claude, codex, opencode) = tokio::join!(
-        agent(claude, caller, scratch.path()),
-        agent(codex, caller, scratch.path()),
-        agent(opencode, caller, scratch.path()),
-    );
-    Ok(vec![claude, codex, opencode])
+    let asked = Agent::ALL.map(|one| agent(one, caller, scratch.path()));
+    Ok(futures_util::future::join_all(asked).await)
 }
 
-async fn agent(cli: Agent, caller: &Caller, scratch: &Path) -> Finding {
+async fn agent(agent: Agent, caller: &Caller, scratch: &Path) -> Finding {
     let path: Vec<PathBuf> =
         caller.var("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
     let (home, repository) = (caller.home(), repository_around(&caller.current_folder));
     let search = Search { path: &path, home: home.as_deref(), exclude: repository.as_deref() };
-    let name = cli.as_str();
+    let (name, facts) = (agent.as_str(), profile(agent));
     let weak = |detail: String, remedy: &str| Finding::new(name, Status::Weak, &detail, remedy);
-    let installation = match find(cli, &search) {
+    let installation = match find(agent, &search) {
         Ok(installation) => installation,
         Err(error) => return weak(with_causes(&error), &error.remedy()),
     };
     let program = installation.program.display();
     match version(&installation, scratch).await {
-        Ok(version) => Finding::ok(name, format!("{} {version} ({program})", cli.title())),
+        Ok(version) => Finding::ok(name, format!("{} {version} ({program})", facts.title)),
         Err(error) => {
             let again = format!(
                 "look at what `{} --version` says; install it again: `npm install -g {}`",
-                cli.command(),
-                cli.package()
+                facts.program, facts.package
             );
             weak(with_causes(&error), &again)
         }

@@ -23,7 +23,7 @@ pub(super) fn configured(caller: &Caller) -> Vec<Finding> {
         }
     };
     let look = |agent: KnownAgent| {
-        let who = format!("{} ({}, mode {})", agent.name, agent.cli.as_str(), agent.mode);
+        let who = format!("{} ({}, mode {})", agent.name, agent.agent.as_str(), agent.mode);
         match secrets.describe(&agent.work(String::new())) {
             Ok(access) => Finding::ok(name, format!("{who}: {access} (not tried)")),
             Err(error) => {

@@ -41,9 +41,9 @@ pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, 
         findings.extend(agents::agents(caller).await?);
     }
     let models = models::models(caller);
-    let is_usable = |cli: &Agent| {
-        let there = |one: &Finding| one.name == cli.as_str() && one.status == Status::Ok;
-        findings.iter().any(there) && models.has_key_for(*cli)
+    let is_usable = |agent: &Agent| {
+        let there = |one: &Finding| one.name == agent.as_str() && one.status == Status::Ok;
+        findings.iter().any(there) && models.has_key_for(*agent)
     };
     let prompt = Agent::ALL.into_iter().filter(is_usable).collect();
     findings.extend(models.findings);

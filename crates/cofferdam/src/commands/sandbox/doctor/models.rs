@@ -1,7 +1,8 @@
 //! Keys, logins and addresses of the models. Whether there is a key is said, and never a part of it.
 
+use cofferdam_agent::profile;
 use cofferdam_core::{Agent, Login, Vendor};
-use cofferdam_runner::logins::{LoginError, Logins, OpenLogin, log_in, shown_path};
+use cofferdam_runner::logins::{LoginError, Logins, OpenLogin, shown_path};
 use cofferdam_sandbox::{Finding, Status};
 
 use crate::caller::{Caller, now_ms};
@@ -14,9 +15,9 @@ pub(super) struct Models {
 }
 
 impl Models {
-    /// Whether a run of this CLI has a key or a login.
-    pub(super) fn has_key_for(&self, cli: Agent) -> bool {
-        self.usable.contains(&cli)
+    /// Whether a run of this agent has a key or a login.
+    pub(super) fn has_key_for(&self, agent: Agent) -> bool {
+        self.usable.contains(&agent)
     }
 }
 
@@ -27,101 +28,105 @@ struct Names {
     title: &'static str,
     /// Keys that every agent can use.
     keys: &'static [&'static str],
-    /// Variables that are for the vendor's own CLI alone.
-    own_keys: &'static [&'static str],
-    /// The vendor's own CLI.
-    cli: Agent,
     url_name: &'static str,
     url: &'static str,
     public_url: &'static str,
 }
 
-const ANTHROPIC: Names = Names {
-    vendor: Vendor::Anthropic,
-    key_name: "anthropic_key",
-    title: "Anthropic",
-    keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
-    own_keys: &["CLAUDE_CODE_OAUTH_TOKEN"],
-    cli: Agent::ClaudeCode,
-    url_name: "anthropic_url",
-    url: "ANTHROPIC_BASE_URL",
-    public_url: "https://api.anthropic.com",
-};
-
-const OPENAI: Names = Names {
-    vendor: Vendor::Openai,
-    key_name: "openai_key",
-    title: "OpenAI",
-    keys: &["OPENAI_API_KEY"],
-    own_keys: &["CODEX_API_KEY"],
-    cli: Agent::Codex,
-    url_name: "openai_url",
-    url: "OPENAI_BASE_URL",
-    public_url: "https://api.openai.com/v1",
-};
+const VENDORS: [Names; 2] = [
+    Names {
+        vendor: Vendor::Anthropic,
+        key_name: "anthropic_key",
+        title: "Anthropic",
+        keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+        url_name: "anthropic_url",
+        url: "ANTHROPIC_BASE_URL",
+        public_url: "https://api.anthropic.com",
+    },
+    Names {
+        vendor: Vendor::Openai,
+        key_name: "openai_key",
+        title: "OpenAI",
+        keys: &["OPENAI_API_KEY"],
+        url_name: "openai_url",
+        url: "OPENAI_BASE_URL",
+        public_url: "https://api.openai.com/v1",
+    },
+];
 
 /// Looks for keys, logins and addresses.
 pub(super) fn models(caller: &Caller) -> Models {
     let logins = secrets::logins(caller);
     let mut findings = Vec::new();
-    for names in [&ANTHROPIC, &OPENAI] {
+    for names in &VENDORS {
         findings.push(key(names, caller, &logins));
         findings.push(url(names, caller));
     }
-    findings.extend(opencode(caller, &logins));
-    let can = |&cli: &Agent| match cli {
-        Agent::ClaudeCode => is_open(&ANTHROPIC, cli, caller, &logins),
-        Agent::Codex => is_open(&OPENAI, cli, caller, &logins),
-        Agent::OpenCode => {
-            [&ANTHROPIC, &OPENAI].into_iter().any(|names| is_open(names, cli, caller, &logins))
-        }
+    let of_several = Agent::ALL.into_iter().filter(|agent| vendors(*agent).len() > 1);
+    findings.extend(of_several.filter_map(|agent| login_of(agent, caller, &logins)));
+    let can = |agent: &Agent| {
+        let names = VENDORS.iter().filter(|names| vendors(*agent).contains(&names.vendor));
+        names.into_iter().any(|names| is_open(names, *agent, caller, &logins))
     };
     Models { usable: Agent::ALL.into_iter().filter(can).collect(), findings }
 }
 
-fn is_open(names: &Names, cli: Agent, caller: &Caller, logins: &Logins) -> bool {
-    let own: &[&str] = if cli == names.cli { names.own_keys } else { &[] };
-    names.keys.iter().chain(own).any(|name| caller.var(name).is_some())
-        || logins.current(cli, names.vendor, now_ms()).is_ok()
+/// Whose models an agent can use, whatever it is asked for.
+fn vendors(agent: Agent) -> &'static [Vendor] {
+    (profile(agent).vendors)(None)
 }
 
+/// The variable with a key of this vendor that is for the agent alone.
+fn own_key(agent: Agent, vendor: Vendor) -> Option<&'static str> {
+    profile(agent).own_key.as_ref().filter(|key| key.vendor == vendor).map(|key| key.variable)
+}
+
+fn is_open(names: &Names, agent: Agent, caller: &Caller, logins: &Logins) -> bool {
+    names.keys.iter().copied().chain(own_key(agent, names.vendor)).any(|name| caller.var(name).is_some())
+        || logins.current(agent, names.vendor, now_ms()).is_ok()
+}
+
+/// A key for a vendor, or else the login of an agent that has no other vendor.
 fn key(names: &Names, caller: &Caller, logins: &Logins) -> Finding {
-    let all = names.keys.iter().chain(names.own_keys).copied();
+    let own = Agent::ALL.into_iter().filter_map(|agent| own_key(agent, names.vendor));
+    let all = names.keys.iter().copied().chain(own);
     let set: Vec<&str> = all.filter(|name| caller.var(name).is_some()).collect();
     if !set.is_empty() {
         return Finding::ok(names.key_name, format!("{} (set; not tried)", set.join(", ")));
     }
-    match logins.current(names.cli, names.vendor, now_ms()) {
-        Ok(open) => Finding::ok(names.key_name, login(&open, names.cli, caller)),
-        Err(LoginError::Missing { .. }) => {
-            let detail = format!("neither a key for {} nor a login", names.title);
-            Finding::new(names.key_name, Status::Weak, &detail, log_in(names.cli))
-        }
-        Err(error @ (LoginError::Expired { .. } | LoginError::Unusable { .. })) => {
-            Finding::new(names.key_name, Status::Weak, &error.to_string(), &error.hint())
-        }
+    let weak = |detail: &str, hint: &str| Finding::new(names.key_name, Status::Weak, detail, hint);
+    let missing = format!("neither a key for {} nor a login", names.title);
+    let mut first_problem = None;
+    for agent in Agent::ALL.into_iter().filter(|agent| *vendors(*agent) == [names.vendor]) {
+        let problem = match logins.current(agent, names.vendor, now_ms()) {
+            Ok(open) => return Finding::ok(names.key_name, login(&open, agent, caller)),
+            Err(LoginError::Missing { .. }) => weak(&missing, profile(agent).login.log_in),
+            Err(error @ (LoginError::Expired { .. } | LoginError::Unusable { .. })) => {
+                weak(&error.to_string(), &error.hint())
+            }
+        };
+        first_problem.get_or_insert(problem);
     }
+    first_problem.unwrap_or_else(|| weak(&missing, &format!("export {}=…", names.vendor.key_variable())))
 }
 
-/// OpenCode has a login of its own for each vendor. Whoever has none need not be told.
-fn opencode(caller: &Caller, logins: &Logins) -> Option<Finding> {
-    let found = Vendor::ALL.map(|vendor| logins.current(Agent::OpenCode, vendor, now_ms()));
+/// The login of an agent that has one for each of several vendors. Whoever has none need not be told.
+fn login_of(agent: Agent, caller: &Caller, logins: &Logins) -> Option<Finding> {
+    let name = profile(agent).login.finding;
     let mut problem = None;
-    for one in found {
-        match one {
-            Ok(open) => {
-                return Some(Finding::ok("opencode_login", login(&open, Agent::OpenCode, caller)));
-            }
+    for &vendor in vendors(agent) {
+        match logins.current(agent, vendor, now_ms()) {
+            Ok(open) => return Some(Finding::ok(name, login(&open, agent, caller))),
             Err(LoginError::Missing { .. }) => {}
             Err(error) => problem = Some(error),
         }
     }
-    problem.map(|error| Finding::new("opencode_login", Status::Weak, &error.to_string(), &error.hint()))
+    problem.map(|error| Finding::new(name, Status::Weak, &error.to_string(), &error.hint()))
 }
 
 /// A login that could be used. What is said of it is what its file says.
-fn login(open: &OpenLogin, cli: Agent, caller: &Caller) -> String {
-    let title = cli.title();
+fn login(open: &OpenLogin, agent: Agent, caller: &Caller) -> String {
+    let title = profile(agent).title;
     let what = match &open.login {
         Login::Key => "a key".to_owned(),
         Login::ClaudeAi { subscription: plan, .. } | Login::ChatGpt { plan } => {

@@ -52,7 +52,7 @@ impl Report {
 
     /// The same for programs.
     pub(super) fn to_json(&self) -> Value {
-        let agents: Vec<&str> = self.agents.iter().map(|cli| cli.as_str()).collect();
+        let agents: Vec<&str> = self.agents.iter().map(|agent| agent.as_str()).collect();
         let agents = if self.would_start() { agents } else { Vec::new() };
         json!({
             "mode": self.mode,
@@ -74,7 +74,7 @@ impl Report {
     }
 
     fn verdict_on_prompts(&self) -> String {
-        let agents: Vec<&str> = self.agents.iter().map(|cli| cli.as_str()).collect();
+        let agents: Vec<&str> = self.agents.iter().map(|agent| agent.as_str()).collect();
         match (self.would_start(), agents.is_empty()) {
             (true, false) => format!("would start with {}", agents.join(", ")),
             (true, true) => "would NOT start: no agent is installed and has a key".to_owned(),

@@ -1,12 +1,10 @@
-//! Claude Code: `claude -p` with a trivial prompt, and the object that it prints about it.
+//! Claude Code on the host: `claude -p` with a trivial prompt, and the object that it prints about it.
 
 use serde_json::Value;
 
-use super::{Answer, Asked, refuses_key, senseless};
-use crate::auth::PROMPT;
-use crate::auth::status::AuthWord;
-use crate::auth::verdict::Verdict;
-use cofferdam_core::Agent;
+use crate::host_check::{
+    HostAnswer, HostContext, HostFinding, HostStep, HostWord, TRIVIAL_PROMPT, refuses_key,
+};
 
 /// Its own default is ten retries, three minutes.
 const VARIABLES: [(&str, &str); 3] = [
@@ -15,39 +13,42 @@ const VARIABLES: [(&str, &str); 3] = [
     ("DISABLE_AUTOUPDATER", "1"),
 ];
 
-pub(super) async fn check(asked: &Asked<'_>) -> Result<Verdict, Verdict> {
-    let mut arguments = vec!["-p", PROMPT, "--output-format", "json", "--tools", ""];
+pub(super) fn next(context: &HostContext<'_>, answers: &[HostAnswer]) -> HostStep {
+    if let Some(answer) = answers.last() {
+        return HostStep::Known(judge(answer));
+    }
+    let mut arguments = vec!["-p", TRIVIAL_PROMPT, "--output-format", "json", "--tools", ""];
     arguments.extend(["--max-turns", "1", "--no-session-persistence"]);
     let mut arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
-    arguments.extend(asked.check.model.as_ref().map(|model| format!("--model={model}")));
-    asked.ask(arguments, &VARIABLES).await.map(|answer| judge(&answer))
+    arguments.extend(context.model.map(|model| format!("--model={model}")));
+    HostStep::ask(arguments, &VARIABLES)
 }
 
-fn judge(answer: &Answer) -> Verdict {
+fn judge(answer: &HostAnswer) -> HostFinding {
     let result = answer.stdout.iter().rev().find_map(|line| {
         let line: Value = serde_json::from_str(line).ok()?;
         (line.get("type")?.as_str()? == "result").then_some(line)
     });
-    let Some(result) = result else { return senseless(Agent::ClaudeCode, answer.code) };
+    let Some(result) = result else { return HostFinding::no_answer("claude", answer.code) };
     let text = |name: &str| result.get(name).and_then(Value::as_str).unwrap_or_default();
     let status = result.get("api_error_status").and_then(Value::as_u64);
     match (result.get("is_error").and_then(Value::as_bool), status) {
         (Some(false), None) if answer.code == Some(0) => {
-            Verdict::late(AuthWord::Ok, "the model answered `claude -p`")
+            HostFinding::new(HostWord::Ok, "the model answered `claude -p`")
         }
         (Some(true), Some(status)) if refuses_key(status) => {
             let message =
                 format!("the model's server refused the key or login ({status}); type: claude, then /login");
-            Verdict::late(AuthWord::AuthRequired, message)
+            HostFinding::new(HostWord::AuthRequired, message)
         }
         // It has asked nobody, and says what to type.
         (Some(true), None) if text("result").contains("/login") => {
             let message =
                 "claude is not logged in; type: claude, then /login; or: export ANTHROPIC_API_KEY=…";
-            Verdict::late(AuthWord::AuthRequired, message)
+            HostFinding::new(HostWord::AuthRequired, message)
         }
-        (Some(true), _) => Verdict::late(AuthWord::Unknown, format!("claude says: {}", text("result"))),
-        (Some(false) | None, _) => senseless(Agent::ClaudeCode, answer.code),
+        (Some(true), _) => HostFinding::new(HostWord::Unknown, format!("claude says: {}", text("result"))),
+        (Some(false) | None, _) => HostFinding::no_answer("claude", answer.code),
     }
 }
 
@@ -57,22 +58,23 @@ mod tests {
 
     #[test]
     fn only_a_result_without_an_error_and_status_0_is_an_answer() {
-        let word = |code, line: &str| judge(&Answer { code: Some(code), stdout: vec![line.to_owned()] }).word;
+        let word =
+            |code, line: &str| judge(&HostAnswer { code: Some(code), stdout: vec![line.to_owned()] }).word;
         let ok = r#"{"type":"result","subtype":"success","is_error":false,"result":"OK"}"#;
-        assert_eq!(word(0, ok), AuthWord::Ok);
-        assert_eq!(word(1, ok), AuthWord::Unknown);
+        assert_eq!(word(0, ok), HostWord::Ok);
+        assert_eq!(word(1, ok), HostWord::Unknown);
         let failed = |status: &str, said: &str| {
             format!(
                 r#"{{"type":"result","subtype":"success","is_error":true,"api_error_status":{status},"result":"{said}"}}"#
             )
         };
-        assert_eq!(word(1, &failed("401", "Invalid API key")), AuthWord::AuthRequired);
-        assert_eq!(word(1, &failed("403", "no")), AuthWord::AuthRequired);
-        assert_eq!(word(1, &failed("null", "Not logged in · Please run /login")), AuthWord::AuthRequired);
-        assert_eq!(word(1, &failed("500", "/login")), AuthWord::Unknown);
-        assert_eq!(word(1, &failed("null", "ECONNREFUSED")), AuthWord::Unknown);
+        assert_eq!(word(1, &failed("401", "Invalid API key")), HostWord::AuthRequired);
+        assert_eq!(word(1, &failed("403", "no")), HostWord::AuthRequired);
+        assert_eq!(word(1, &failed("null", "Not logged in · Please run /login")), HostWord::AuthRequired);
+        assert_eq!(word(1, &failed("500", "/login")), HostWord::Unknown);
+        assert_eq!(word(1, &failed("null", "ECONNREFUSED")), HostWord::Unknown);
         for line in ["", "OK", "[]", r#"{"type":"assistant"}"#, r#"{"type":"result"}"#] {
-            assert_eq!(word(0, line), AuthWord::Unknown, "{line}");
+            assert_eq!(word(0, line), HostWord::Unknown, "{line}");
         }
     }
 }

@@ -4,13 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-/// Whether it is one: three parts, the second of which can be read.
-pub(super) fn is_one(token: &str) -> bool {
-    claims(token).is_some()
-}
-
-/// The second part.
-pub(super) fn claims(token: &str) -> Option<Value> {
+/// The second of its three parts; `None` if it is no such token.
+pub(crate) fn claims(token: &str) -> Option<Value> {
     let mut parts = token.split('.');
     let (Some(_), Some(claims), Some(_), None) = (parts.next(), parts.next(), parts.next(), parts.next())
     else {

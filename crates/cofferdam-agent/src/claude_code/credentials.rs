@@ -1,11 +1,9 @@
 //! The login of Claude Code: `.credentials.json`.
 
-use cofferdam_broker::Credential;
-use cofferdam_core::{Login, Vendor};
+use cofferdam_core::{Credential, Login, Vendor};
 use serde::Deserialize;
 
-use super::error::Problem;
-use super::{Content, Door, Opener, secret_part, token};
+use crate::login::{FoundLogin, LoginContent, LoginProblem, VendorLogin, secret_part, token};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,15 +23,15 @@ struct Oauth {
 
 /// Reads it. A file without a login is one that only holds the tokens of MCP servers, or that of somebody who has logged
 /// out.
-pub(super) fn parse(bytes: &[u8]) -> Result<Content, Problem> {
-    let credentials: Credentials = serde_json::from_slice(bytes).map_err(|_| Problem::Malformed)?;
-    let Some(oauth) = credentials.claude_ai_oauth else { return Ok(Content::default()) };
+pub(super) fn parse(bytes: &[u8]) -> Result<LoginContent, LoginProblem> {
+    let credentials: Credentials = serde_json::from_slice(bytes).map_err(|_| LoginProblem::Malformed)?;
+    let Some(oauth) = credentials.claude_ai_oauth else { return Ok(LoginContent::default()) };
     let secrets = [&oauth.access_token, &oauth.refresh_token];
-    let secrets = secrets.into_iter().flatten().map(|text| secret_part(text).to_owned()).collect();
+    let secrets = secrets.into_iter().flatten().map(|text| secret_part(text)).collect();
     let Some(access) = oauth.access_token.filter(|text| !text.is_empty()) else {
-        return Ok(Content { doors: Vec::new(), secrets });
+        return Ok(LoginContent { vendors: Vec::new(), secrets });
     };
-    let opener = token(Some(access)).ok_or(Problem::Malformed).map(|access| Opener {
+    let found = token(Some(access)).ok_or(LoginProblem::Malformed).map(|access| FoundLogin {
         credential: Credential::Bearer(access),
         login: Login::ClaudeAi {
             subscription: oauth.subscription_type,
@@ -41,5 +39,5 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Content, Problem> {
         },
         expires_at_ms: oauth.expires_at,
     });
-    Ok(Content { doors: vec![Door { vendor: Vendor::Anthropic, opener }], secrets })
+    Ok(LoginContent { vendors: vec![VendorLogin { vendor: Vendor::Anthropic, found }], secrets })
 }
