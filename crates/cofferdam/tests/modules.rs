@@ -32,7 +32,10 @@ fn no_module_knows_another_that_it_is_not_to_know() {
         let edges = edges_in(&source);
         let found: BTreeSet<&str> = edges.keys().map(String::as_str).collect();
         let listed: BTreeSet<&str> = layers.iter().flat_map(|layer| layer.iter().copied()).collect();
-        assert_eq!(found, listed, "{name}: a module without a place in the list, or a place without a module");
+        assert_eq!(
+            found, listed,
+            "{name}: a module without a place in the list, or a place without a module"
+        );
         assert_eq!(complaints(layers, &edges), Vec::<String>::new(), "{name}");
     }
 }
@@ -51,7 +54,10 @@ fn a_circle_a_neighbour_and_a_name_of_the_root_are_complained_of() {
     assert_eq!(judge("", "use crate::{low, right as other};"), ["left must not know right"]);
     assert_eq!(judge("", "use super::right;"), ["left must not know super"]);
     assert_eq!(judge("", "use crate::Thing;"), ["left must not know Thing"]);
-    assert_eq!(judge("// crate::left\n", "#[cfg(test)]\nmod tests { use crate::right; }"), Vec::<String>::new());
+    assert_eq!(
+        judge("// crate::left\n", "#[cfg(test)]\nmod tests { use crate::right; }"),
+        Vec::<String>::new()
+    );
 }
 
 fn complaints(layers: Layers, edges: &Edges) -> Vec<String> {
