@@ -13,7 +13,7 @@ use cofferdam_core::{AgentName, Conversation, KeptSession, SessionStart, inside}
 use cofferdam_sandbox::{Kept, bytes_in, remove_tree};
 use serde::{Deserialize, Serialize};
 
-use crate::Home;
+use crate::home::Home;
 
 /// How much an agent may keep. One that has more starts anew: it would never have less again.
 const MOST_BYTES: u64 = 1 << 30;

@@ -137,7 +137,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
-    use crate::Home;
+    use crate::home::Home;
 
     fn folder_with_mode(path: &Path, mode: u32) {
         fs::create_dir(path).unwrap();

@@ -13,7 +13,7 @@ use super::kept::note_use;
 use super::mirror::Mirror;
 use super::refs::{Resolved, resolve};
 use super::{CheckedOut, Error, Progress, Remote};
-use crate::Home;
+use crate::home::Home;
 use crate::pristine_git;
 use crate::raw_path::RawPath;
 

@@ -9,7 +9,7 @@ use cofferdam_sandbox::Workspace;
 use serde::{Deserialize, Serialize};
 
 use super::{Base, CheckedOut, Error, Prepared};
-use crate::Home;
+use crate::home::Home;
 use crate::raw_path::RawPath;
 
 /// What was handed to the agent, and what a person should know of it.

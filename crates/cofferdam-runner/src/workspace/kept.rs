@@ -16,7 +16,7 @@ use cofferdam_sandbox::remove_tree;
 
 use super::mirror::{self, Mirror};
 use super::{Error, Handover};
-use crate::Home;
+use crate::home::Home;
 
 /// The note in a workspace: the mirror's key and the checkout's name.
 const NOTE: &str = "checkout";

@@ -16,8 +16,8 @@ use super::survey::{Owners, survey_owners, survey_tree};
 use super::veil::Veil;
 use super::view::{Placing, View};
 use super::{Base, Error, Layering, Prepared, Progress, RepositoryOwner};
-use crate::Home;
 use crate::confined::ConfinedFolder;
+use crate::home::Home;
 use crate::raw_path::{RawPath, escape};
 
 /// Prepares a work tree. `own` is a new folder for what is made for it.

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::tunnel::{CheckedFetch, Tunnel};
 use super::{Error, FetchFault, Progress, Remote};
-use crate::Home;
+use crate::home::Home;
 use crate::programs::Git;
 
 /// A mirror that this process holds the lock of.

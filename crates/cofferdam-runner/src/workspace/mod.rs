@@ -41,7 +41,7 @@ use cofferdam_core::{BranchName, Policy, SandboxId, Source, inside};
 use cofferdam_sandbox::{Companion, Workspace};
 use serde::{Deserialize, Serialize};
 
-use crate::Home;
+use crate::home::Home;
 use crate::raw_path::RawPath;
 
 pub use base::Base;

@@ -4,7 +4,7 @@ use cofferdam_core::SandboxId;
 use cofferdam_sandbox::remove_tree;
 
 use super::Error;
-use crate::Home;
+use crate::home::Home;
 
 /// Removes everything that was made for a workspace. Doing it twice is fine.
 ///
