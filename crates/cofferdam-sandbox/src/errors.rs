@@ -122,3 +122,11 @@ pub(crate) fn failed(id: &SandboxId, step: &str, error: &io::Error) -> CreateErr
         _ => CreateError::Failed { id: id.clone(), message: format!("could not {step}: {error}") },
     }
 }
+
+impl OpenError {
+    /// An action on a sandbox that the system refused.
+    pub(crate) fn io(id: &SandboxId, action: &'static str) -> impl FnOnce(io::Error) -> Self + use<> {
+        let id = id.clone();
+        move |source| Self::Io { id, action, source }
+    }
+}

@@ -12,11 +12,10 @@ use super::AppleBackend;
 use super::arguments::{Parts, arguments};
 use super::plan::ApplePlan;
 use super::sandbox::AppleSandbox;
-use crate::backend::{Attachment, CreateError, Sandbox, SandboxSpec, Workspace};
+use crate::backend::{CreateError, Sandbox, SandboxSpec, Workspace};
 use crate::container::{Bound, bounds, memories, workspace_bounds, write_users};
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::linux::NO_LIMITS;
 use crate::local::{Agent, Identity, Layers, LocalExchange, NoIdentity, give, handed_over};
 use crate::machine_name::machine_name;
 use crate::supervision::{Inner, ShimPlan, ShimSandbox, start_shim};
@@ -93,22 +92,10 @@ async fn make(
         command: vec![inside::BINARY.to_owned(), "worker".to_owned()],
     };
     let arguments = arguments(&parts)?;
-    let shim = ShimPlan {
-        node: spec.node.clone(),
-        inner: Inner::Runtime { runtime: runtime.clone(), container: container.clone(), arguments },
-        attached: spec.attachment == Attachment::Attached,
-        timeout_ms: spec.policy.timeout_ms,
-        grace_ms: spec.policy.grace_ms,
-        cgroup: None,
-        limits: NO_LIMITS,
-        workspace_bytes: spec.policy.limits.workspace_bytes,
-        watched: [workspace]
-            .into_iter()
-            .chain(spec.kept.iter().map(|kept| &*kept.source))
-            .map(Path::to_owned)
-            .collect(),
-        layers: sandbox.shim.exchange.layers.clone(),
-    };
+    let inner = Inner::Runtime { runtime: runtime.clone(), container: container.clone(), arguments };
+    let kept = spec.kept.iter().map(|kept| &*kept.source);
+    let watched = [workspace].into_iter().chain(kept).map(Path::to_owned).collect();
+    let shim = ShimPlan::new(spec, inner, watched, &sandbox.shim.exchange.layers);
     let plan = ApplePlan { runtime, container, who: places.who, policy: spec.policy.clone() };
     let io = |step: &'static str| move |error: io::Error| failed(id, step, &error);
     folder.write(Record::Container, &plan).map_err(io("write the plan"))?;

@@ -30,9 +30,9 @@ use cofferdam_core::{
 use crate::backend::{Backend, CreateError, Finding, Listed, OpenError, Refusal, Sandbox, SandboxSpec};
 use crate::container;
 use crate::folder::{Folder, Record};
-use crate::local::Agent;
+use crate::local::{Agent, list};
 use crate::options::Options;
-use crate::supervision::{Runtime, list_shim_sandboxes, open_shim_sandbox};
+use crate::supervision::{Runtime, open_shim_sandbox};
 use crate::walls::worker_walls;
 use abilities::Abilities;
 pub use driver::runtime_client_main;
@@ -153,7 +153,7 @@ impl Backend for AppleBackend {
     }
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
-        list_shim_sandboxes(&self.options.sandboxes(Mode::Apple))
+        list(&self.options.sandboxes(Mode::Apple), Record::Shim)
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {

@@ -20,8 +20,7 @@ pub(crate) struct AppleSandbox {
 
 impl AppleSandbox {
     fn error(&self, action: &'static str) -> impl FnOnce(io::Error) -> OpenError + use<> {
-        let id = self.shim.folder().id().clone();
-        move |source| OpenError::Io { id, action, source }
+        OpenError::io(self.shim.folder().id(), action)
     }
 
     /// Ends a container whose shim has died without recording an end: nobody reads it or holds its limits any more.

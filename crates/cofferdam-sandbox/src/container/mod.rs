@@ -26,7 +26,7 @@ use cofferdam_core::{MountAccess, Policy, inside};
 
 use crate::backend::{Cover, Refusal, SandboxSpec, Workspace};
 use crate::folder::Folder;
-use crate::local::Identity;
+use crate::local::{self, Identity};
 
 /// The name by which a container with a network reaches the host, where its engine is given that name.
 pub(crate) const HOST_NAME: &str = "host.docker.internal";
@@ -121,13 +121,8 @@ pub(crate) fn check_mounts<'a>(
     policy: &Policy,
     engines: impl Iterator<Item = &'a Path> + Clone,
 ) -> Result<(), Refusal> {
+    local::check_mounts(policy)?;
     for mount in &policy.mounts {
-        if !mount.path.exists() {
-            return Err(Refusal::new(
-                format!("there is nothing to mount at {}", mount.path.display()),
-                "give --mount a path that exists",
-            ));
-        }
         if engines.clone().any(|socket| is_engine_socket(&mount.path, socket)) {
             return Err(Refusal::new(
                 format!(

@@ -42,7 +42,7 @@ use crate::backend::{
 use crate::container;
 pub use crate::container::{try_mount_main, try_socket_main};
 use crate::folder::{Folder, Record};
-use crate::local::Identity;
+use crate::local::{Identity, list};
 use crate::options::Options;
 use crate::walls::worker_walls;
 pub use build::{Build, BuildError, BuildProgress, Built, DOCKERFILE, PROXY_VARIABLES, build};
@@ -208,15 +208,7 @@ impl Backend for DockerBackend {
         if !parent.exists() && !self.options.state.join(state_id::FILE).exists() {
             return Ok(Vec::new());
         }
-        let ids =
-            Folder::list(&parent).map_err(|source| OpenError::Listing { path: parent.clone(), source })?;
-        let read = |folder: &Folder| folder.read(Record::Container).ok().flatten();
-        let listed = |id: SandboxId| {
-            let folder = Folder::new(&parent, &id);
-            let plan: Option<ContainerPlan> = read(&folder).or_else(|| read(&folder.leaving()));
-            Listed { id, node: plan.map(|plan| plan.node) }
-        };
-        let mut all: Vec<Listed> = ids.into_iter().map(listed).collect();
+        let mut all = list(&parent, Record::Container)?;
         for one in self.labelled().await {
             if !all.iter().any(|known| known.id == one.id) {
                 all.push(one);

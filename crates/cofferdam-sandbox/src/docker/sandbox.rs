@@ -69,8 +69,7 @@ impl DockerSandbox {
     }
 
     fn error(&self, action: &'static str) -> impl FnOnce(io::Error) -> OpenError + use<> {
-        let id = self.folder().id().clone();
-        move |source| OpenError::Io { id, action, source }
+        OpenError::io(self.folder().id(), action)
     }
 
     async fn docker(&self) -> Result<Docker, OpenError> {

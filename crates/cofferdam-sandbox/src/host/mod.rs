@@ -12,14 +12,13 @@ use async_trait::async_trait;
 use cofferdam_core::{DiskLimit, Mode, Network, NodeId, OutsideSeal, Policy, SandboxId, WallPlan};
 
 use crate::backend::{
-    Attachment, Backend, CreateError, Finding, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Workspace,
+    Backend, CreateError, Finding, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Workspace,
 };
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
-use crate::linux::NO_LIMITS;
-use crate::local::{Agent, Layers, LocalExchange};
+use crate::local::{Agent, Layers, LocalExchange, list};
 use crate::options::Options;
-use crate::supervision::{Inner, ShimPlan, discard, list_shim_sandboxes, open_shim_sandbox, start};
+use crate::supervision::{Inner, ShimPlan, discard, open_shim_sandbox, start};
 
 /// Runs agents without a wall.
 pub struct HostBackend {
@@ -103,7 +102,7 @@ impl Backend for HostBackend {
     }
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
-        list_shim_sandboxes(&self.options.sandboxes(Mode::Host))
+        list(&self.options.sandboxes(Mode::Host), Record::Shim)
     }
 
     async fn open(&self, id: &SandboxId) -> Result<Box<dyn Sandbox>, OpenError> {
@@ -121,18 +120,7 @@ fn prepare(exchange: &LocalExchange, spec: &SandboxSpec) -> io::Result<()> {
         workspace_bytes: Some(spec.policy.limits.workspace_bytes),
         disk: DiskLimit::Sampled,
     };
-    let shim = ShimPlan {
-        node: spec.node.clone(),
-        inner: Inner::Host { outside },
-        attached: spec.attachment == Attachment::Attached,
-        timeout_ms: spec.policy.timeout_ms,
-        grace_ms: spec.policy.grace_ms,
-        cgroup: None,
-        limits: NO_LIMITS,
-        workspace_bytes: spec.policy.limits.workspace_bytes,
-        watched: vec![layers.written().to_owned()],
-        layers: layers.clone(),
-    };
-    folder.write(Record::Shim, &shim)?;
+    let watched = vec![layers.written().to_owned()];
+    folder.write(Record::Shim, &ShimPlan::new(spec, Inner::Host { outside }, watched, layers))?;
     std::fs::File::create(folder.worker_output()).map(drop)
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{SandboxId, inside};
+use cofferdam_core::{Policy, SandboxId, inside};
 use serde::{Deserialize, Serialize};
 
 use crate::backend::{CreateError, Refusal, Workspace};
@@ -113,6 +113,17 @@ impl Identity {
 /// Root's group opens files that are closed to others.
 fn never_root(gid: u32, uid: u32) -> u32 {
     if gid == 0 { uid } else { gid }
+}
+
+/// Refuses mounts of what is not there.
+pub(crate) fn check_mounts(policy: &Policy) -> Result<(), Refusal> {
+    match policy.mounts.iter().find(|mount| !mount.path.exists()) {
+        None => Ok(()),
+        Some(mount) => Err(Refusal::new(
+            format!("there is nothing to mount at {}", mount.path.display()),
+            "give --mount a path that exists",
+        )),
+    }
 }
 
 /// Gives a folder that we made, and nobody else has written, to the agent.

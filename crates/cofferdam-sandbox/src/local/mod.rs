@@ -5,9 +5,11 @@ mod exchange;
 pub(crate) mod handed_over;
 mod identity;
 mod layers;
+mod list;
 mod run_command;
 mod tool;
 
 pub(crate) use exchange::{Agent, LocalExchange};
-pub(crate) use identity::{Identity, NoIdentity, check_owner, give};
+pub(crate) use identity::{Identity, NoIdentity, check_mounts, check_owner, give};
 pub(crate) use layers::Layers;
+pub(crate) use list::list;

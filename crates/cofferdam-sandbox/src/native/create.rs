@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::{LimitsRule, MountAccess, Policy, Storage, inside};
 
-use crate::backend::{Attachment, Cover, CreateError, SandboxSpec, Workspace};
+use crate::backend::{Cover, CreateError, SandboxSpec, Workspace};
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
 use crate::linux::plan::{Access, CgroupPlan, Entry, IdRange, LaunchPlan, Owner};
@@ -88,16 +88,9 @@ fn prepare(
         without: options.without.clone(),
     };
     let shim = ShimPlan {
-        node: spec.node.clone(),
-        inner: Inner::Native,
-        attached: spec.attachment == Attachment::Attached,
-        timeout_ms: policy.timeout_ms,
-        grace_ms: policy.grace_ms,
         cgroup: if plan.without.has("limits:cgroup") { None } else { cgroup },
         limits,
-        workspace_bytes: policy.limits.workspace_bytes,
-        watched: places.watched,
-        layers: places.layers.clone(),
+        ..ShimPlan::new(spec, Inner::Native, places.watched, &places.layers)
     };
     let plan = if plan.without.has("limits:cgroup") { LaunchPlan { cgroup: None, ..plan } } else { plan };
     let plan = if plan.without.has("mounts:system") { with_writable_system(plan) } else { plan };

@@ -10,12 +10,12 @@ use async_trait::async_trait;
 use cofferdam_core::{Mode, NodeId, Policy, SandboxId, Storage, WallPlan};
 
 use crate::backend::{Backend, CreateError, Finding, Listed, OpenError, Refusal, Sandbox, SandboxSpec};
-use crate::folder::Folder;
+use crate::folder::{Folder, Record};
 use crate::linux::{Holder, holder, ids, limits_of, refusal, system};
-use crate::local::Agent;
+use crate::local::{Agent, check_mounts, list};
 use crate::machine_name::machine_name;
 use crate::options::Options;
-use crate::supervision::{list_shim_sandboxes, open_shim_sandbox};
+use crate::supervision::open_shim_sandbox;
 use crate::trials;
 use crate::walls::worker_walls;
 
@@ -64,15 +64,7 @@ impl Backend for NativeBackend {
                 "set sandbox.native.storage to `disk`, or run it as root",
             ));
         }
-        for mount in &policy.mounts {
-            if !mount.path.exists() {
-                return Err(Refusal::new(
-                    format!("there is nothing to mount at {}", mount.path.display()),
-                    "give --mount a path that exists",
-                ));
-            }
-        }
-        Ok(())
+        check_mounts(policy)
     }
 
     fn wall_plan(&self, id: &SandboxId, policy: &Policy, companions: &[PathBuf]) -> WallPlan {
@@ -96,7 +88,7 @@ impl Backend for NativeBackend {
     }
 
     async fn list(&self) -> Result<Vec<Listed>, OpenError> {
-        let listed = list_shim_sandboxes(&self.options.sandboxes(Mode::Native))?;
+        let listed = list(&self.options.sandboxes(Mode::Native), Record::Shim)?;
         // Marks of sandboxes that died before they had a folder, or whose removal was cut short.
         let _ = ids::release_lost(&self.options.state);
         trials::sweep(&self.options.state);

@@ -21,6 +21,6 @@ pub(crate) use container::{COUNT, Driver, Seen, Supervisor, Told};
 pub use disk::bytes_in;
 pub(crate) use plan::{Inner, Runtime, ShimPlan};
 pub(crate) use shim::{Shim, end_report, report, shim_main};
-pub(crate) use shim_sandbox::{ShimSandbox, list_shim_sandboxes, open_shim_sandbox};
+pub(crate) use shim_sandbox::{ShimSandbox, open_shim_sandbox};
 pub(crate) use start::{discard, start, start_shim};
 pub(crate) use watch::{Watch, WatchPlan};

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use cofferdam_core::{NodeId, OutsideSeal};
 use serde::{Deserialize, Serialize};
 
+use crate::backend::{Attachment, SandboxSpec};
+use crate::linux::NO_LIMITS;
 use crate::linux::plan::{CgroupLimits, CgroupPlan};
 use crate::local::Layers;
 
@@ -42,6 +44,24 @@ pub(crate) struct ShimPlan {
     pub(crate) watched: Vec<PathBuf>,
     /// Where the workspace's files are, for whoever opens the sandbox later.
     pub(crate) layers: Layers,
+}
+
+impl ShimPlan {
+    /// What every shim is told, where no group of ours holds limits.
+    pub(crate) fn new(spec: &SandboxSpec, inner: Inner, watched: Vec<PathBuf>, layers: &Layers) -> Self {
+        Self {
+            node: spec.node.clone(),
+            inner,
+            attached: spec.attachment == Attachment::Attached,
+            timeout_ms: spec.policy.timeout_ms,
+            grace_ms: spec.policy.grace_ms,
+            cgroup: None,
+            limits: NO_LIMITS,
+            workspace_bytes: spec.policy.limits.workspace_bytes,
+            watched,
+            layers: layers.clone(),
+        }
+    }
 }
 
 /// A program with a command line like `docker`'s. It is recorded with every sandbox, for whoever has to end it later.

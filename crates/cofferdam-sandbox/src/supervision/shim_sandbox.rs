@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,7 +11,7 @@ use tokio::net::UnixStream;
 use super::plan::ShimPlan;
 use super::shim::{INPUT_SOCKET, KILL_SOCKET};
 use super::tail;
-use crate::backend::{Exchange, Listed, OpenError, Process, Sandbox};
+use crate::backend::{Exchange, OpenError, Process, Sandbox};
 use crate::folder::{Folder, Record};
 use crate::linux::{HeldProcess, ProcessRecord, cgroup, fixed_size, ids, watch_descriptor};
 use crate::local::{Agent, LocalExchange};
@@ -35,8 +34,7 @@ impl ShimSandbox {
     }
 
     fn error(&self, action: &'static str) -> impl FnOnce(io::Error) -> OpenError + use<> {
-        let id = self.folder().id().clone();
-        move |source| OpenError::Io { id, action, source }
+        OpenError::io(self.folder().id(), action)
     }
 
     fn shim(&self) -> Result<Option<ProcessRecord>, OpenError> {
@@ -159,19 +157,6 @@ impl Sandbox for ShimSandbox {
         let folder = self.end().await?;
         self.clear(folder).await
     }
-}
-
-/// The sandboxes below a folder, with who made them.
-pub(crate) fn list_shim_sandboxes(parent: &Path) -> Result<Vec<Listed>, OpenError> {
-    let ids =
-        Folder::list(parent).map_err(|source| OpenError::Listing { path: parent.to_owned(), source })?;
-    let listed = |id: SandboxId| {
-        let folder = Folder::new(parent, &id);
-        let read = |folder: &Folder| folder.read(Record::Shim).ok().flatten();
-        let plan: Option<ShimPlan> = read(&folder).or_else(|| read(&folder.leaving()));
-        Listed { id, node: plan.map(|plan| plan.node) }
-    };
-    Ok(ids.into_iter().map(listed).collect())
 }
 
 /// Opens a sandbox by its folder.
