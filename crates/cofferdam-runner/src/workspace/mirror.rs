@@ -8,13 +8,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime};
 
-use cofferdam_broker::GitCredential;
-use cofferdam_core::{HostPort, RepoUrl};
+use cofferdam_core::RepoUrl;
 use cofferdam_net::AddressCheck;
 use cofferdam_sandbox::remove_tree;
 use rustix::fs::FlockOperation;
 use sha2::{Digest, Sha256};
 
+use super::fetching_git::{fetching_git, foreign_git};
 use super::tunnel::{CheckedFetch, Tunnel};
 use super::{Error, FetchFault, Progress, Remote};
 use crate::home::Home;
@@ -38,9 +38,6 @@ pub(super) const LOCK: &str = "lock";
 const DEADLINE: Duration = Duration::from_secs(900);
 /// How often it is asked whether anybody still waits.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
-/// Where git's helper finds what it answers with.
-const USER: &str = "COFFERDAM_FETCH_USER";
-const TOKEN: &str = "COFFERDAM_FETCH_TOKEN";
 /// How much of git's own words is kept for the error.
 const MAX_SAID_BYTES: usize = 4 << 10;
 /// What is read of what git prints: the names of two refs.
@@ -177,45 +174,6 @@ pub(super) fn try_lock(path: &Path) -> Result<Option<File>, Error> {
     Ok(is_named.then_some(file))
 }
 
-/// Git with the caller's configuration, because that is where their credentials and ssh settings are, but
-/// without hooks, prompts, submodules and any protocol beyond the address's own: a server can redirect,
-/// and the caller's `insteadOf` rewrite, to `ext::` and so to any program.
-fn fetching_git(git: &Git, url: &RepoUrl, credential: Option<&GitCredential>) -> Command {
-    let mut command = git.command();
-    let is_local = url.as_str().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
-    for setting in [
-        "protocol.allow=never",
-        "protocol.https.allow=always",
-        "protocol.ssh.allow=always",
-        "protocol.git.allow=always",
-        if is_local { "protocol.file.allow=always" } else { "protocol.file.allow=never" },
-        "core.hooksPath=/dev/null",
-        "core.fsmonitor=false",
-        "submodule.recurse=false",
-        "fetch.recurseSubmodules=false",
-        "gc.auto=0",
-        "maintenance.auto=false",
-    ] {
-        command.args(["-c", setting]);
-    }
-    // Variables that would make git work on another repository than the one it is told.
-    for name in [
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_ALLOW_PROTOCOL",
-    ] {
-        command.env_remove(name);
-    }
-    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").stdin(Stdio::null());
-    if let (Some(host), Some(credential)) = (url.https_host(), credential) {
-        answer_with(&mut command, &host, credential);
-    }
-    command
-}
-
 /// The way of a fetch for somebody else: over https through a tunnel to its one host. Other addresses need the operator's
 /// word, which is what every address counts as that may be anywhere.
 fn checked_way(url: &RepoUrl, checked: &CheckedFetch) -> Result<Option<Tunnel>, Error> {
@@ -237,52 +195,6 @@ fn checked_way(url: &RepoUrl, checked: &CheckedFetch) -> Result<Option<Tunnel>, 
             Err(refused("only https addresses are fetched that `service.allowed_repos` does not list"))
         }
     }
-}
-
-/// Git for somebody else: without the user's configuration, where a helper could hand out the user's own credentials and a
-/// rewritten address lead elsewhere, and without a way but the tunnel.
-fn foreign_git(
-    git: &Git,
-    url: &RepoUrl,
-    credential: Option<&GitCredential>,
-    tunnel: Option<&Tunnel>,
-) -> Command {
-    let mut command = fetching_git(git, url, credential);
-    command
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_ATTR_NOSYSTEM", "1");
-    for name in ["GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_ASKPASS", "SSH_ASKPASS"] {
-        command.env_remove(name);
-    }
-    if let Some(tunnel) = tunnel {
-        for name in
-            ["http_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"]
-        {
-            command.env_remove(name);
-        }
-        // Where a `.netrc` is looked for, and what is a home without one.
-        command.env("HOME", "/dev/null").env_remove("XDG_CONFIG_HOME");
-        command.env("https_proxy", tunnel.proxy()).env("GIT_HTTP_PROXY_AUTHMETHOD", "basic");
-        for setting in
-            ["protocol.ssh.allow=never", "protocol.git.allow=never", "http.followRedirects=initial"]
-        {
-            command.args(["-c", setting]);
-        }
-    }
-    command
-}
-
-/// Makes git answer this host, if it asks, with the credential that the broker would use. It is in the
-/// environment of git alone, and not in its arguments, which everybody on the machine can read. The caller's
-/// own helpers are left out: git would hand them the credential to keep, and some keep it on the disk.
-fn answer_with(command: &mut Command, host: &HostPort, credential: &GitCredential) {
-    let helper = format!(
-        "credential.https://{host}.helper=!f() {{ test \"$1\" != get || \
-         printf 'username=%s\\npassword=%s\\n' \"${USER}\" \"${TOKEN}\"; }}; f"
-    );
-    command.args(["-c", "credential.helper=", "-c", &helper]);
-    command.env(USER, &credential.user).env(TOKEN, &credential.token);
 }
 
 /// Runs git to its end, passes its progress on, and returns what it printed.
@@ -374,24 +286,6 @@ mod tests {
 
     use super::*;
 
-    fn git_for(url: &str) -> Command {
-        let url = RepoUrl::parse(url, LocalUrls::Allow).unwrap();
-        let credential = GitCredential { user: "me".to_owned(), token: "a-secret-token".to_owned() };
-        fetching_git(&Git::of_this_process(None).unwrap(), &url, Some(&credential))
-    }
-
-    #[test]
-    fn a_token_is_in_no_argument_and_meant_for_its_host_alone() {
-        let git = git_for("https://host.example:8443/a/b.git");
-        let arguments: Vec<_> = git.get_args().map(|text| text.to_string_lossy().into_owned()).collect();
-        assert!(arguments.iter().all(|text| !text.contains("a-secret-token")), "{arguments:?}");
-        assert!(
-            arguments.iter().any(|text| text.starts_with("credential.https://host.example:8443.helper=!")),
-            "{arguments:?}"
-        );
-        assert!(git.get_envs().any(|(name, value)| name == TOKEN && value.is_some()));
-    }
-
     /// The attack: a git host sends a line without an end, which would fill the memory of whoever keeps it.
     #[test]
     fn little_is_kept_of_what_git_says_however_long_a_line_is() {
@@ -410,21 +304,5 @@ mod tests {
             "{} {longest}",
             message.len()
         );
-    }
-
-    #[test]
-    fn a_token_is_not_for_addresses_that_are_not_https() {
-        for url in ["ssh://git@host.example/a", "git@host.example:a", "git://host.example/a", "file:///a"] {
-            assert!(git_for(url).get_envs().all(|(name, _)| name != TOKEN), "{url}");
-        }
-    }
-
-    #[test]
-    fn git_for_somebody_else_has_nothing_of_the_users_configuration() {
-        let url = RepoUrl::parse("ssh://git@host.example/a", LocalUrls::Refuse).unwrap();
-        let git = foreign_git(&Git::of_this_process(None).unwrap(), &url, None, None);
-        let set = |name: &str| git.get_envs().find(|(set, _)| *set == name).map(|(_, value)| value.is_some());
-        assert_eq!((set("GIT_CONFIG_GLOBAL"), set("GIT_CONFIG_NOSYSTEM")), (Some(true), Some(true)));
-        assert_eq!((set("GIT_CONFIG_COUNT"), set("GIT_ASKPASS")), (Some(false), Some(false)));
     }
 }

@@ -12,6 +12,7 @@ mod checkout;
 mod copy;
 mod direct;
 mod error;
+mod fetching_git;
 mod find;
 mod git_config;
 mod git_folders;

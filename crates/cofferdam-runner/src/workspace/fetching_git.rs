@@ -1,0 +1,139 @@
+//! Git as it is started to fetch: with the configuration of the user of this machine, or for somebody else with nobody's.
+
+use std::process::{Command, Stdio};
+
+use cofferdam_broker::GitCredential;
+use cofferdam_core::{HostPort, RepoUrl};
+
+use super::tunnel::Tunnel;
+use crate::programs::Git;
+
+/// Where git's helper finds what it answers with.
+const USER: &str = "COFFERDAM_FETCH_USER";
+const TOKEN: &str = "COFFERDAM_FETCH_TOKEN";
+
+/// Git with the caller's configuration, because that is where their credentials and ssh settings are, but
+/// without hooks, prompts, submodules and any protocol beyond the address's own: a server can redirect,
+/// and the caller's `insteadOf` rewrite, to `ext::` and so to any program.
+pub(super) fn fetching_git(git: &Git, url: &RepoUrl, credential: Option<&GitCredential>) -> Command {
+    let mut command = git.command();
+    let is_local = url.as_str().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+    for setting in [
+        "protocol.allow=never",
+        "protocol.https.allow=always",
+        "protocol.ssh.allow=always",
+        "protocol.git.allow=always",
+        if is_local { "protocol.file.allow=always" } else { "protocol.file.allow=never" },
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "submodule.recurse=false",
+        "fetch.recurseSubmodules=false",
+        "gc.auto=0",
+        "maintenance.auto=false",
+    ] {
+        command.args(["-c", setting]);
+    }
+    // Variables that would make git work on another repository than the one it is told.
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_ALLOW_PROTOCOL",
+    ] {
+        command.env_remove(name);
+    }
+    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").stdin(Stdio::null());
+    if let (Some(host), Some(credential)) = (url.https_host(), credential) {
+        answer_with(&mut command, &host, credential);
+    }
+    command
+}
+
+/// Git for somebody else: without the user's configuration, where a helper could hand out the user's own credentials and a
+/// rewritten address lead elsewhere, and without a way but the tunnel.
+pub(super) fn foreign_git(
+    git: &Git,
+    url: &RepoUrl,
+    credential: Option<&GitCredential>,
+    tunnel: Option<&Tunnel>,
+) -> Command {
+    let mut command = fetching_git(git, url, credential);
+    command
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_ATTR_NOSYSTEM", "1");
+    for name in ["GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_ASKPASS", "SSH_ASKPASS"] {
+        command.env_remove(name);
+    }
+    if let Some(tunnel) = tunnel {
+        for name in
+            ["http_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"]
+        {
+            command.env_remove(name);
+        }
+        // Where a `.netrc` is looked for, and what is a home without one.
+        command.env("HOME", "/dev/null").env_remove("XDG_CONFIG_HOME");
+        command.env("https_proxy", tunnel.proxy()).env("GIT_HTTP_PROXY_AUTHMETHOD", "basic");
+        for setting in
+            ["protocol.ssh.allow=never", "protocol.git.allow=never", "http.followRedirects=initial"]
+        {
+            command.args(["-c", setting]);
+        }
+    }
+    command
+}
+
+/// Makes git answer this host, if it asks, with the credential that the broker would use. It is in the
+/// environment of git alone, and not in its arguments, which everybody on the machine can read. The caller's
+/// own helpers are left out: git would hand them the credential to keep, and some keep it on the disk.
+fn answer_with(command: &mut Command, host: &HostPort, credential: &GitCredential) {
+    let helper = format!(
+        "credential.https://{host}.helper=!f() {{ test \"$1\" != get || \
+         printf 'username=%s\\npassword=%s\\n' \"${USER}\" \"${TOKEN}\"; }}; f"
+    );
+    command.args(["-c", "credential.helper=", "-c", &helper]);
+    command.env(USER, &credential.user).env(TOKEN, &credential.token);
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::LocalUrls;
+
+    use super::*;
+
+    fn git_for(url: &str) -> Command {
+        let url = RepoUrl::parse(url, LocalUrls::Allow).unwrap();
+        let credential = GitCredential { user: "me".to_owned(), token: "a-secret-token".to_owned() };
+        fetching_git(&Git::of_this_process(None).unwrap(), &url, Some(&credential))
+    }
+
+    #[test]
+    fn a_token_is_in_no_argument_and_meant_for_its_host_alone() {
+        let git = git_for("https://host.example:8443/a/b.git");
+        let arguments: Vec<_> = git.get_args().map(|text| text.to_string_lossy().into_owned()).collect();
+        assert!(arguments.iter().all(|text| !text.contains("a-secret-token")), "{arguments:?}");
+        assert!(
+            arguments.iter().any(|text| text.starts_with("credential.https://host.example:8443.helper=!")),
+            "{arguments:?}"
+        );
+        assert!(git.get_envs().any(|(name, value)| name == TOKEN && value.is_some()));
+    }
+
+    #[test]
+    fn a_token_is_not_for_addresses_that_are_not_https() {
+        for url in ["ssh://git@host.example/a", "git@host.example:a", "git://host.example/a", "file:///a"] {
+            assert!(git_for(url).get_envs().all(|(name, _)| name != TOKEN), "{url}");
+        }
+    }
+
+    #[test]
+    fn git_for_somebody_else_has_nothing_of_the_users_configuration() {
+        let url = RepoUrl::parse("ssh://git@host.example/a", LocalUrls::Refuse).unwrap();
+        let git = foreign_git(&Git::of_this_process(None).unwrap(), &url, None, None);
+        let set = |name: &str| git.get_envs().find(|(set, _)| *set == name).map(|(_, value)| value.is_some());
+        assert_eq!((set("GIT_CONFIG_GLOBAL"), set("GIT_CONFIG_NOSYSTEM")), (Some(true), Some(true)));
+        assert_eq!((set("GIT_CONFIG_COUNT"), set("GIT_ASKPASS")), (Some(false), Some(false)));
+    }
+}
