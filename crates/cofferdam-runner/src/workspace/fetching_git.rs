@@ -12,11 +12,60 @@ use crate::programs::Git;
 const USER: &str = "COFFERDAM_FETCH_USER";
 const TOKEN: &str = "COFFERDAM_FETCH_TOKEN";
 
-/// Git with the caller's configuration, because that is where their credentials and ssh settings are, but
-/// without hooks, prompts, submodules and any protocol beyond the address's own: a server can redirect,
-/// and the caller's `insteadOf` rewrite, to `ext::` and so to any program.
+/// What of this process's own environment is passed on to a fetch for somebody else: which authorities are trusted, and
+/// the agent that holds the keys for ssh, which only an address needs that the operator listed.
+const PASSED_ON: [&str; 5] =
+    ["SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "SSH_AUTH_SOCK"];
+
+/// Git with the caller's configuration, because that is where their credentials and ssh settings are.
 pub(super) fn fetching_git(git: &Git, url: &RepoUrl, credential: Option<&GitCredential>) -> Command {
     let mut command = git.command();
+    // Variables that would make git work on another repository than the one it is told.
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_ALLOW_PROTOCOL",
+    ] {
+        command.env_remove(name);
+    }
+    restrict(&mut command, url, credential);
+    command
+}
+
+/// Git for somebody else: without the user's configuration, where a helper could hand out the user's own credentials and a
+/// rewritten address lead elsewhere, without the user's environment, which can do the same, and without a way but the tunnel.
+pub(super) fn foreign_git(
+    git: &Git,
+    url: &RepoUrl,
+    credential: Option<&GitCredential>,
+    tunnel: Option<&Tunnel>,
+) -> Command {
+    let mut command = git.command_without_environment();
+    command.envs(PASSED_ON.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    restrict(&mut command, url, credential);
+    command
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_ATTR_NOSYSTEM", "1")
+        // Where a `.netrc` is looked for, and what is a home without one.
+        .env("HOME", "/dev/null");
+    if let Some(tunnel) = tunnel {
+        command.env("https_proxy", tunnel.proxy()).env("GIT_HTTP_PROXY_AUTHMETHOD", "basic");
+        for setting in
+            ["protocol.ssh.allow=never", "protocol.git.allow=never", "http.followRedirects=initial"]
+        {
+            command.args(["-c", setting]);
+        }
+    }
+    command
+}
+
+/// Without hooks, prompts, submodules and any protocol beyond the address's own: a server can redirect, and the caller's
+/// `insteadOf` rewrite, to `ext::` and so to any program.
+fn restrict(command: &mut Command, url: &RepoUrl, credential: Option<&GitCredential>) {
     let is_local = url.as_str().get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
     for setting in [
         "protocol.allow=never",
@@ -33,56 +82,10 @@ pub(super) fn fetching_git(git: &Git, url: &RepoUrl, credential: Option<&GitCred
     ] {
         command.args(["-c", setting]);
     }
-    // Variables that would make git work on another repository than the one it is told.
-    for name in [
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_ALLOW_PROTOCOL",
-    ] {
-        command.env_remove(name);
-    }
     command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").stdin(Stdio::null());
     if let (Some(host), Some(credential)) = (url.https_host(), credential) {
-        answer_with(&mut command, &host, credential);
+        answer_with(command, &host, credential);
     }
-    command
-}
-
-/// Git for somebody else: without the user's configuration, where a helper could hand out the user's own credentials and a
-/// rewritten address lead elsewhere, and without a way but the tunnel.
-pub(super) fn foreign_git(
-    git: &Git,
-    url: &RepoUrl,
-    credential: Option<&GitCredential>,
-    tunnel: Option<&Tunnel>,
-) -> Command {
-    let mut command = fetching_git(git, url, credential);
-    command
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_ATTR_NOSYSTEM", "1");
-    for name in ["GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_ASKPASS", "SSH_ASKPASS"] {
-        command.env_remove(name);
-    }
-    if let Some(tunnel) = tunnel {
-        for name in
-            ["http_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"]
-        {
-            command.env_remove(name);
-        }
-        // Where a `.netrc` is looked for, and what is a home without one.
-        command.env("HOME", "/dev/null").env_remove("XDG_CONFIG_HOME");
-        command.env("https_proxy", tunnel.proxy()).env("GIT_HTTP_PROXY_AUTHMETHOD", "basic");
-        for setting in
-            ["protocol.ssh.allow=never", "protocol.git.allow=never", "http.followRedirects=initial"]
-        {
-            command.args(["-c", setting]);
-        }
-    }
-    command
 }
 
 /// Makes git answer this host, if it asks, with the credential that the broker would use. It is in the
@@ -128,12 +131,28 @@ mod tests {
         }
     }
 
+    /// The attack: a variable of the operator's own changes what git does (`GIT_SSH_COMMAND`, `GIT_SSL_NO_VERIFY`,
+    /// `GIT_EXEC_PATH`), or a key in it is there for whoever takes over the git that reads a stranger's objects.
     #[test]
-    fn git_for_somebody_else_has_nothing_of_the_users_configuration() {
+    fn git_for_somebody_else_has_nothing_of_the_users_configuration_or_environment() {
         let url = RepoUrl::parse("ssh://git@host.example/a", LocalUrls::Refuse).unwrap();
-        let git = foreign_git(&Git::of_this_process(None).unwrap(), &url, None, None);
+        let mut git = foreign_git(&Git::of_this_process(None).unwrap(), &url, None, None);
         let set = |name: &str| git.get_envs().find(|(set, _)| *set == name).map(|(_, value)| value.is_some());
         assert_eq!((set("GIT_CONFIG_GLOBAL"), set("GIT_CONFIG_NOSYSTEM")), (Some(true), Some(true)));
-        assert_eq!((set("GIT_CONFIG_COUNT"), set("GIT_ASKPASS")), (Some(false), Some(false)));
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "there is something to leave out");
+        let shown =
+            git.current_dir("/").args(["-c", "alias.environment=!env", "environment"]).output().unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        // What git itself sets for its programs, and what the shell does.
+        let gits_own =
+            ["GIT_PREFIX", "GIT_EXEC_PATH", "GIT_CONFIG_PARAMETERS", "PWD", "SHLVL", "OLDPWD", "_"];
+        let ours =
+            ["PATH", "HOME", "LC_ALL", "GIT_TERMINAL_PROMPT", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL"];
+        let names = shown.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
+        let others: Vec<_> = names
+            .filter(|name| !gits_own.contains(name) && !ours.contains(name))
+            .filter(|name| !PASSED_ON.contains(name) && *name != "GIT_ATTR_NOSYSTEM")
+            .collect();
+        assert!(shown.contains("LC_ALL=C") && others.is_empty(), "{others:?}");
     }
 }
