@@ -39,6 +39,7 @@ pub use options::{
     Bounds, GitCredential, GitRepository, Locked, NoGitCredential, Options, Price, PriceTable, Secrets,
     Upstream,
 };
+pub use prices::long_from;
 pub use socket::connect;
 
 #[doc(hidden)]

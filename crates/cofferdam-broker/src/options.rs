@@ -143,7 +143,30 @@ pub struct Price {
     pub cache_read: f64,
     /// Input written to the cache.
     pub cache_write: f64,
+    /// The most input tokens, those of the cache included, that a call may have at these rates. With more, all of its input
+    /// costs twice as much, and its output half as much again.
+    pub long_from: Option<u64>,
 }
+
+impl Price {
+    /// The rates of a call with so many input tokens in all.
+    pub(crate) fn at(&self, input_tokens: u64) -> Self {
+        if self.long_from.is_none_or(|from| input_tokens <= from) {
+            return *self;
+        }
+        Self {
+            input: self.input * LONG_INPUT_FACTOR,
+            output: self.output * LONG_OUTPUT_FACTOR,
+            cache_read: self.cache_read * LONG_INPUT_FACTOR,
+            cache_write: self.cache_write * LONG_INPUT_FACTOR,
+            long_from: None,
+        }
+    }
+}
+
+/// What both vendors charge for long inputs, as a multiple of the usual rates.
+const LONG_INPUT_FACTOR: f64 = 2.0;
+const LONG_OUTPUT_FACTOR: f64 = 1.5;
 
 /// Prices by the beginning of a model's name; the longest beginning wins.
 #[derive(Debug, Clone, Default)]

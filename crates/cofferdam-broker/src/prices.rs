@@ -64,15 +64,32 @@ const PRICES: [(&str, f64, f64, f64, f64); 55] = [
     ("gpt-6-sol", 2.0, 10.0, 0.2, 2.5),
 ];
 
+/// Families with a dearer rate for long inputs, and from where on. Anthropic's is for a context of a million tokens, which an
+/// agent asks for with a beta; OpenAI's holds for every call. A newer member may have none: then too much is
+/// reserved and charged, never too little.
+const LONG_FROM: [(&str, u64); 5] = [
+    ("claude-sonnet-4", 200_000),
+    ("gpt-5.4", 272_000),
+    ("gpt-5.5", 272_000),
+    ("gpt-5.6", 272_000),
+    ("gpt-6", 272_000),
+];
+
+/// From how many input tokens on a model costs more, if that is known of it.
+#[must_use]
+pub fn long_from(model: &str) -> Option<u64> {
+    LONG_FROM.into_iter().find(|(family, _)| model.starts_with(family)).map(|(_, from)| from)
+}
+
 impl PriceTable {
     /// The vendors' public list prices as they were known at `as_of`, without anybody's discount. They are
     /// written by hand and not fetched: a vendor may have changed them since. A newer member of a listed
-    /// family (`claude-opus-4-9`) is taken to cost what the family costs. Not in here: dearer rates for very
-    /// long inputs, regional surcharges, and service tiers (which the broker does not let agents choose).
+    /// family (`claude-opus-4-9`) is taken to cost what the family costs. Not in here: regional surcharges, and
+    /// service tiers (which the broker does not let agents choose).
     #[must_use]
     pub fn default_prices() -> Self {
         let price = |(name, input, output, cache_read, cache_write): (&str, f64, f64, f64, f64)| {
-            (name.to_owned(), Price { input, output, cache_read, cache_write })
+            (name.to_owned(), Price { input, output, cache_read, cache_write, long_from: long_from(name) })
         };
         Self { as_of: AS_OF.to_owned(), models: PRICES.into_iter().map(price).collect() }
     }
@@ -114,6 +131,14 @@ mod tests {
         assert_eq!(input("claude-opus-4-1-20250805"), Some(15.0));
         assert_eq!(input("claude-opus-4-8"), Some(5.0));
         assert_eq!(input("m1"), None);
+    }
+
+    #[test]
+    fn long_inputs_have_a_rate_of_their_own_where_a_vendor_has_one() {
+        let from = |model: &str| PriceTable::default_prices().find(model).and_then(|price| price.long_from);
+        assert_eq!(from("claude-sonnet-4-5-20250929"), Some(200_000));
+        assert_eq!((from("gpt-5.4-pro"), from("gpt-6-sol")), (Some(272_000), Some(272_000)));
+        assert_eq!((from("claude-opus-4-8"), from("gpt-5")), (None, None));
     }
 
     #[test]

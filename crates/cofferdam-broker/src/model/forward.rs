@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use super::Routes;
 use super::answer::Exchange;
 use super::call::{Call, Ending, Label};
-use super::headers::set_credential;
+use super::headers::{drop_long_context, set_credential};
 use super::most_input::LARGEST_CONTEXT;
 use super::purse::{Reservation, Want};
 use super::refusal::{Refusal, error_response};
@@ -30,6 +30,10 @@ impl Routes {
             Ok(upstream) => upstream,
             Err(locked) => return Err(self.locked(locked, &label, rebuilt.payload.as_ref()).await),
         };
+        let long_from = label.price.and_then(|price| price.long_from);
+        if endpoint.vendor() == Vendor::Anthropic && self.books.purse.counts_cost() && long_from.is_none() {
+            drop_long_context(&mut rebuilt.headers);
+        }
         set_credential(&mut rebuilt.headers, endpoint.vendor(), &upstream.credential)?;
         if let Some(last_word) = self.last_word(endpoint) {
             return Ok(last_word);

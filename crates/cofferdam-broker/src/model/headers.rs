@@ -33,6 +33,9 @@ const VENDOR_SIDE_BETAS: [&str; 8] = [
 const VENDOR_TOOL_BETAS: [(&str, VendorTool); 2] =
     [("web-fetch", VendorTool::WebFetch), ("web-search", VendorTool::WebSearch)];
 
+/// Opens a context of a million tokens, and with it a dearer rate.
+const LONG_CONTEXT_BETA: &str = "context-1m";
+
 /// What Anthropic wants to see beside a token of a login.
 const OAUTH_BETA: &str = "oauth-2025-04-20";
 
@@ -95,6 +98,15 @@ pub(crate) fn rebuild(headers: &HeaderMap, vendor: Vendor, allowed: Allowed) -> 
         Vendor::Openai => insert_betas(&mut out, OPENAI_BETA, betas(headers, &OPENAI_BETA, allowed)),
     }
     out
+}
+
+/// Asks for no context beyond the usual one, for a model of which nobody knows what a longer one costs.
+pub(crate) fn drop_long_context(headers: &mut HeaderMap) {
+    // What is here was let through before.
+    let mut left = betas(headers, &ANTHROPIC_BETA, Allowed::of(&VendorTool::ALL));
+    left.retain(|beta| !beta.contains(LONG_CONTEXT_BETA));
+    headers.remove(&ANTHROPIC_BETA);
+    insert_betas(headers, ANTHROPIC_BETA, left);
 }
 
 /// Says that the body is JSON.

@@ -198,7 +198,9 @@ fn decide(budget: &Budget, state: &State, want: &Want) -> Decision {
             return wait_or(state, exhausted("tokens", &with_rest(&message, state.spent.tokens, max)));
         }
     }
-    if let (Some(max), Some(price)) = (budget.max_cost_micro_usd, &want.price) {
+    // The most input decides, since nobody knows yet how much of it is charged.
+    let price = want.price.map(|price| price.at(want.input));
+    if let (Some(max), Some(price)) = (budget.max_cost_micro_usd, &price) {
         let left = max.saturating_sub(used.cost_micro_usd) as f64;
         let for_output =
             left - want.fees_micro_usd as f64 - want.input as f64 * dearest_input(price, want.vendor);
@@ -215,7 +217,7 @@ fn decide(budget: &Budget, state: &State, want: &Want) -> Decision {
         // It would be cut short only because of others, who will give some of theirs back.
         return Decision::Wait;
     }
-    let cost = want.price.map_or(0.0, |price| {
+    let cost = price.map_or(0.0, |price| {
         let input = want.input as f64 * dearest_input(&price, want.vendor);
         input + output as f64 * price.output + want.fees_micro_usd as f64
     });

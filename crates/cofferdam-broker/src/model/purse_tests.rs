@@ -1,6 +1,6 @@
 use super::*;
 
-const PRICE: Price = Price { input: 2.0, output: 10.0, cache_read: 0.2, cache_write: 2.5 };
+const PRICE: Price = Price { input: 2.0, output: 10.0, cache_read: 0.2, cache_write: 2.5, long_from: None };
 
 fn want(input: u64, max_output: u64) -> Want {
     Want {

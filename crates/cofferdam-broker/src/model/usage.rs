@@ -36,6 +36,11 @@ impl Usage {
             .fold(0, u64::saturating_add)
     }
 
+    /// All input, wherever it came from.
+    fn all_input(&self) -> u64 {
+        self.tokens().saturating_sub(self.output)
+    }
+
     /// What one call with this usage adds to what a run has spent.
     pub(crate) fn spent(&self, price: Option<&Price>, search_micro_usd: u64) -> Spent {
         let fees = self.web_searches.saturating_mul(search_micro_usd);
@@ -46,6 +51,7 @@ impl Usage {
     /// Dollars per million tokens are millionths of a dollar per token. Rounded up, so that many small calls
     /// are not free.
     pub(crate) fn cost_micro_usd(&self, price: &Price) -> u64 {
+        let price = price.at(self.all_input());
         let parts = [
             (self.input, price.input),
             (self.output, price.output),
@@ -71,7 +77,8 @@ pub(crate) fn dearest_input(price: &Price, vendor: Vendor) -> f64 {
 mod tests {
     use super::*;
 
-    const PRICE: Price = Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 };
+    const PRICE: Price =
+        Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75, long_from: None };
 
     #[test]
     fn a_million_of_each_costs_what_the_table_says() {
@@ -86,5 +93,13 @@ mod tests {
         };
         assert_eq!(usage.cost_micro_usd(&PRICE), 28_050_000);
         assert_eq!(usage.tokens(), 5 * million);
+    }
+
+    #[test]
+    fn a_long_input_costs_twice_as_much_and_its_answer_half_as_much_again() {
+        let price = Price { long_from: Some(200_000), ..PRICE };
+        let usage = |cache_read| Usage { input: 100_000, cache_read, output: 1_000, ..Usage::default() };
+        assert_eq!(usage(100_000).cost_micro_usd(&price), 300_000 + 30_000 + 15_000);
+        assert_eq!(usage(100_001).cost_micro_usd(&price), 600_000 + 60_001 + 22_500);
     }
 }

@@ -1,6 +1,6 @@
 //! What models cost.
 
-use cofferdam_broker::{Price, PriceTable};
+use cofferdam_broker::{Price, PriceTable, long_from};
 use cofferdam_core::PriceSettings;
 
 /// The built-in prices with the caller's over them.
@@ -15,6 +15,7 @@ pub(crate) fn prices(settings: &PriceSettings) -> PriceTable {
             output: price.output,
             cache_read: price.cache_read.unwrap_or(price.input),
             cache_write: price.cache_write.unwrap_or(price.input),
+            long_from: long_from(model),
         };
         table.models.insert(model.clone(), price);
     }

@@ -3,6 +3,8 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::body::full;
+
 use super::rig::{CHAT, Fake, MESSAGES, RESPONSES, Reply, Rig, Setup, answered, message};
 
 /// The input that is reserved for a request.
@@ -103,4 +105,45 @@ async fn input_that_is_kept_for_an_hour_costs_no_more_than_was_reserved() {
     let reserved = rig.ledger.begun.lock().unwrap()[0].reserved.cost_micro_usd;
     let spent = rig.ledger.ended.lock().unwrap()[0].spent.cost_micro_usd;
     assert!(spent <= reserved, "{spent} is more than {reserved}");
+}
+
+/// The attack: an agent sends so much input that the vendor charges all of it at a dearer rate.
+#[tokio::test]
+async fn a_long_input_costs_no_more_than_was_reserved() {
+    let long = json!({"type": "message", "usage": {"input_tokens": 250_000, "output_tokens": MOST_OUTPUT}});
+    let fake = Fake::start(move |_| Reply::json(200, &long)).await;
+    let mut setup = Setup::at(&fake);
+    setup.grant.budget.max_cost_micro_usd = Some(10_000_000);
+    let rig = setup.open().await;
+    let text = json!({"type": "text", "text": "~".repeat(250_000)});
+    assert_eq!(rig.post(MESSAGES, &said_to_claude(text)).await.0, StatusCode::OK);
+    rig.routes.settle().await;
+    // The model's list price is $3 and $15 for a million tokens, and $6 and $22.50 for what is longer than 200,000.
+    let charged = 250_000 * 6 + MOST_OUTPUT * 45 / 2;
+    let reserved = rig.ledger.begun.lock().unwrap()[0].reserved.cost_micro_usd;
+    let spent = rig.ledger.ended.lock().unwrap()[0].spent.cost_micro_usd;
+    assert_eq!(spent, charged);
+    // All of it could be kept for an hour, at twice that rate.
+    assert!(reserved >= 2 * 250_000 * 6, "{reserved} is less than the vendor can charge");
+}
+
+#[tokio::test]
+async fn where_nobody_knows_what_a_long_input_costs_a_budget_does_not_let_it_be_asked_for() {
+    let asked = async |model: &str, budget: Option<u64>| {
+        let fake = Fake::start(|_| answered()).await;
+        let mut setup = Setup::at(&fake);
+        setup.grant.budget.max_cost_micro_usd = budget;
+        let rig = setup.open().await;
+        let mut body = said_to_claude(json!({"type": "text", "text": "hi"}));
+        body["model"] = json!(model);
+        let betas = "effort-2025-11-24,context-1m-2025-08-07";
+        let request = rig.request("POST", MESSAGES).header("anthropic-beta", betas);
+        let answer = rig.send(request.body(full(body.to_string())).unwrap()).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        fake.seen()[0].headers["anthropic-beta"].to_str().unwrap().to_owned()
+    };
+    let budget = Some(10_000_000);
+    assert_eq!(asked("claude-opus-4-8", budget).await, "effort-2025-11-24");
+    assert_eq!(asked("claude-sonnet-4-5", budget).await, "effort-2025-11-24,context-1m-2025-08-07");
+    assert_eq!(asked("claude-opus-4-8", None).await, "effort-2025-11-24,context-1m-2025-08-07");
 }
