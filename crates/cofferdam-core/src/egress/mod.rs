@@ -8,6 +8,8 @@ mod vendor_tool;
 
 use serde::{Deserialize, Serialize};
 
+use crate::access::OwnerName;
+
 pub use address::is_public;
 pub(crate) use host::printable;
 pub use host::{Host, HostError, HostPort};
@@ -34,17 +36,17 @@ pub struct EgressPolicy {
     /// The branch of the run's own repository that the agent may push.
     #[serde(default)]
     pub push: Option<String>,
-    /// How the run's own repository is fetched. It is decided when the run is accepted, by who asked for it.
-    #[serde(default, skip_serializing_if = "FetchRule::is_as_user")]
-    pub fetch: FetchRule,
+    /// How the run's own repository is fetched. It is decided when the run is accepted, by who asked for it; a run that an
+    /// older version accepted has none on record ([`FetchRule::of_unrecorded`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<FetchRule>,
 }
 
 /// How a run's repository is fetched before the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FetchRule {
     /// As the user of this machine does: with their own configuration, from wherever it is.
-    #[default]
     AsUser,
     /// For somebody else: over https, from a public address that is not this machine's.
     Public,
@@ -53,8 +55,11 @@ pub enum FetchRule {
 }
 
 impl FetchRule {
-    fn is_as_user(&self) -> bool {
-        *self == Self::AsUser
+    /// The rule for a run of which none is on record. Only the user of this machine is known to be allowed everything: any other
+    /// owner may have had a key that is bound by the operator's lists.
+    #[must_use]
+    pub fn of_unrecorded(owner: &OwnerName) -> Self {
+        if *owner == OwnerName::local() { Self::AsUser } else { Self::Public }
     }
 }
 
@@ -147,4 +152,23 @@ pub enum TroubleKind {
     Broken,
     /// It refused the request itself: any other 4xx.
     Rejected,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The attack: a run that a key queued before an update is fetched after it as the user of the machine does.
+    #[test]
+    fn a_run_without_a_recorded_fetch_rule_is_fetched_as_the_user_for_that_user_alone() {
+        let stored: EgressPolicy = serde_json::from_str(r#"{"model":true}"#).unwrap();
+        assert_eq!(stored.fetch, None);
+        assert_eq!(FetchRule::of_unrecorded(&OwnerName::local()), FetchRule::AsUser);
+        for owner in [OwnerName::system(), OwnerName::loopback(), "ci".parse().unwrap()] {
+            assert_eq!(FetchRule::of_unrecorded(&owner), FetchRule::Public, "{owner}");
+        }
+        let recorded = EgressPolicy { fetch: Some(FetchRule::AsUser), ..EgressPolicy::default() };
+        let written = serde_json::to_string(&recorded).unwrap();
+        assert_eq!(serde_json::from_str::<EgressPolicy>(&written).unwrap(), recorded, "{written}");
+    }
 }

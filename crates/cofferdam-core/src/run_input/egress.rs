@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::overrides::RunOverrides;
 use super::{Asked, Choice, InputError, InputErrorKind};
-use crate::egress::{AllowRule, EgressPolicy, FetchRule, Forward, HostError, RuleError, preset};
+use crate::egress::{AllowRule, EgressPolicy, Forward, HostError, RuleError, preset};
 use crate::policy::{Mode, Network, gateway};
 use crate::settings::{AllowEntry, EgressSettings};
 use crate::value::ValueError;
@@ -139,7 +139,7 @@ pub(super) fn egress_of(
         model: is_agent || overrides.model_access,
         vendor_tools: overrides.vendor_tools.clone(),
         push: overrides.push.as_ref().map(ToString::to_string),
-        fetch: FetchRule::default(),
+        fetch: None,
     })
 }
 

@@ -196,7 +196,7 @@ impl Operations {
     pub async fn accept(&self, judged: Judged, idempotency_key: Option<&str>) -> Result<Accepted, Error> {
         let Judged { actor, action, mut request, again } = judged;
         // What was recorded for somebody else does not count when it is run again.
-        request.policy.egress.fetch = self.fetch_rule(&actor, &request).await?;
+        request.policy.egress.fetch = Some(self.fetch_rule(&actor, &request).await?);
         if let Some(key) = idempotency_key {
             check_key(key)?;
         }

@@ -237,7 +237,7 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
     let id = attempt.sandbox_id();
     let request = attempt.claimed.request.clone();
     let credential = credential(attempt.node, &request.source);
-    let checked = checked_fetch(attempt.node, request.policy.egress.fetch);
+    let checked = checked_fetch(attempt.node, fetch_rule(attempt.node, &attempt.claimed).await?);
     let asked = attempt.cancel.clone();
     let mut preparing = tokio::task::spawn_blocking(move || {
         let mut tell = |text: String| {
@@ -270,6 +270,14 @@ fn credential(node: &Node, source: &Source) -> Option<GitCredential> {
     match source {
         Source::Git { url, .. } => (node.git)(url),
         Source::Local { .. } | Source::Empty => None,
+    }
+}
+
+/// The rule that was recorded with the run, or the one for what older versions accepted.
+async fn fetch_rule(node: &Node, claimed: &Claimed) -> Result<FetchRule, cofferdam_store::Error> {
+    match claimed.request.policy.egress.fetch {
+        Some(rule) => Ok(rule),
+        None => Ok(FetchRule::of_unrecorded(&node.store.run(&claimed.attempt.run).await?.owner)),
     }
 }
 
