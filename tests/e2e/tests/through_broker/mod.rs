@@ -2,7 +2,7 @@
 
 mod for_others;
 mod forward;
-mod git;
+pub(crate) mod git;
 mod packages;
 mod publish;
 mod tokens;
