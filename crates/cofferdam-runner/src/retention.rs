@@ -1,5 +1,6 @@
 //! Forgets what runs have left once it was kept long enough.
 
+use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -10,6 +11,8 @@ use crate::home::Home;
 use crate::workspace::{self, Cleared, Keep};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+/// A file beside the mirrors, of the time at which somebody last looked for old ones.
+const CLEARED: &str = "cleared";
 
 /// What a round has removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,6 +75,28 @@ pub async fn run_once(
         }
         for run in &expired.runs {
             remove_folder(&home.runs(), run);
+        }
+    }
+}
+
+/// Removes old mirrors and checkouts, at most once a day: where only the command line is used, or a service never runs for an
+/// hour, nobody else does. Nothing is lost by it that cannot be fetched again.
+pub async fn clear_daily(home: &Home, settings: &RetentionSettings, now_ms: u64) -> Cleared {
+    let mark = home.mirrors().join(CLEARED);
+    let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now_ms);
+    let is_due = std::fs::metadata(&mark).and_then(|mark| mark.modified()).map_or(true, |last| {
+        // A mark of the future is that of a clock which was wrong.
+        now.duration_since(last).map_or(true, |since| since >= Duration::from_millis(DAY_MS))
+    });
+    if !is_due {
+        return Cleared::default();
+    }
+    let marked = File::options().create(true).truncate(false).write(true).open(&mark);
+    match marked.and_then(|mark| mark.set_modified(now)) {
+        Ok(()) => clear(home, settings, now_ms).await,
+        Err(error) => {
+            tracing::warn!(%error, "that old mirrors and checkouts were looked for could not be noted");
+            Cleared::default()
         }
     }
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_broker::{GitRepository, NoGitCredential, Secrets};
 use cofferdam_core::{Actor, ChosenPolicy, Mode, Outcome, RunRequest, Source, Workspace};
-use cofferdam_runner::{Cancel, Home, Progress, RunReport, run_attached, workspace};
+use cofferdam_runner::{Cancel, Home, Progress, RunReport, now_ms, retention, run_attached, workspace};
 use tokio::sync::watch;
 
 pub(crate) use self::args::RunArgs;
@@ -189,10 +189,11 @@ pub(crate) async fn execute(
     watch: &mut (dyn FnMut(Progress) + Send),
     cancel: watch::Receiver<Cancel>,
 ) -> Result<RunReport, Failure> {
+    let kept = broker.settings.retention.clone();
     let node = node::register(home, caller, broker).await?;
     let operations = node.operations();
     let judged = operations.judge_request(&Actor::LocalUser, request, ChosenPolicy::Unknown).await;
-    run_attached(&node, judged.map_err(operation_failure)?, watch, cancel)
-        .await
-        .map_err(|error| Failure::internal("the run could not be carried out", &error))
+    let report = run_attached(&node, judged.map_err(operation_failure)?, watch, cancel).await;
+    retention::clear_daily(home, &kept, now_ms()).await;
+    report.map_err(|error| Failure::internal("the run could not be carried out", &error))
 }

@@ -121,7 +121,9 @@ pub(crate) fn say_what_is_kept(retention: &RetentionSettings) {
 
 /// Removes what was kept long enough, again and again.
 async fn forget(node: Arc<Node>, retention: RetentionSettings) {
-    // Not at once: whoever starts a version that removes more than the one before has time to say otherwise.
+    // What can be fetched again goes at once, since a service may be restarted every hour.
+    retention::clear_daily(node.home(), &retention, now_ms()).await;
+    // The rest not: whoever starts a version that removes more than the one before has time to say otherwise.
     let mut hours = tokio::time::interval_at(Instant::now() + FORGET_EVERY, FORGET_EVERY);
     loop {
         hours.tick().await;

@@ -2,5 +2,6 @@
 
 mod database_away;
 mod full_disk;
+mod kept;
 mod repositories;
 mod seed_calls;
