@@ -93,6 +93,8 @@ codes! {
     PolicyNotFound = "POLICY_NOT_FOUND", 404;
     /// There is no such path, or it is in no repository.
     PathNotFound = "PATH_NOT_FOUND", 404;
+    /// There is no such key.
+    KeyNotFound = "KEY_NOT_FOUND", 404;
     /// The run is no dead letter.
     DeadLetterNotFound = "DEAD_LETTER_NOT_FOUND", 404;
     /// The run has left no such file, or no longer has it.
@@ -103,10 +105,12 @@ codes! {
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405;
     /// The request took too long to arrive or to be answered.
     RequestTimeout = "REQUEST_TIMEOUT", 408;
-    /// The run has ended and takes no message.
+    /// The run has ended and takes no message, and nothing more is allowed to it.
     RunEnded = "RUN_ENDED", 409;
     /// The run has not ended.
     RunNotEnded = "RUN_NOT_ENDED", 409;
+    /// The run's network is not `sealed`, so that an allow-list means nothing to it.
+    RunNotSealed = "RUN_NOT_SEALED", 409;
     /// The idempotency key was used before, for another request.
     IdempotencyMismatch = "IDEMPOTENCY_MISMATCH", 409;
     /// The options conflict with each other, with the agent or with the settings.

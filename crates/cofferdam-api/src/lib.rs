@@ -5,6 +5,7 @@
 //! the server: this crate only says how it is written.
 
 mod agent;
+mod allow;
 mod artifact;
 mod audit;
 pub mod client;
@@ -14,13 +15,17 @@ mod error;
 mod event;
 mod execute;
 mod health;
+mod key;
 mod message;
 mod node;
 mod project;
 mod run;
+mod settings;
 pub mod sse;
+mod trust;
 
 pub use agent::{AgentList, AgentResponse};
+pub use allow::{AllowRequest, AllowResponse};
 pub use artifact::{ArtifactList, ArtifactResponse};
 pub use audit::{AuditList, AuditQuery, AuditResponse};
 pub use client::{Client, ClientError};
@@ -30,16 +35,19 @@ pub use error::{ErrorBody, ErrorCode};
 pub use event::{EventResponse, EventsPage, EventsQuery, RunEnd};
 pub use execute::{ExecuteMetadata, ExecuteResponse, Usage};
 pub use health::{HealthResponse, HealthStatus, ReadyResponse};
+pub use key::{KeyList, KeyResponse, MadeKeyResponse};
 pub use message::{MessageList, MessageResponse, MessageState, SendMessageRequest};
 pub use node::{NodeList, NodeResponse};
 pub use project::{ProjectList, ProjectResponse};
 pub use run::{AttemptResponse, CancelResponse, MOST_RUNS, RunList, RunResponse, SealResponse};
+pub use settings::{OriginResponse, SettingResponse, SettingsResponse};
+pub use trust::{TrustList, TrustState, TrustedFileResponse, TrustedOriginResponse};
 
 /// What a caller asks for: the core's own descriptions, under the names that they have over the wire.
 pub use cofferdam_core::text_schema as schema;
 pub use cofferdam_core::{
-    MountInput as MountRequest, ProjectInput as CreateProjectRequest, RunInput as CreateRunRequest,
-    RunListInput as RunQuery, RunOptions,
+    KeyInput as CreateKeyRequest, MountInput as MountRequest, ProjectInput as CreateProjectRequest,
+    RunInput as CreateRunRequest, RunListInput as RunQuery, RunOptions,
 };
 pub use schema::{
     AgentNameText, KeyIdText, LaneText, NodeIdText, ProjectIdText, ProjectRefText, RequestIdText, RunIdText,

@@ -49,8 +49,8 @@ mod walls;
 mod work;
 
 pub use access::{
-    Action, Actor, Beyond, ChosenPolicy, Lists, OwnRole, OwnerName, Refusal, Scope, Scopes, Sees, Subject,
-    Visibility, may, may_at_all, reference as access_reference,
+    Action, Actor, Beyond, ChosenPolicy, KeyInput, Lists, OwnRole, OwnerName, Refusal, Scope, Scopes, Sees,
+    Subject, Visibility, may, may_at_all, reference as access_reference,
 };
 pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};

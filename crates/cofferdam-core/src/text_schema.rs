@@ -50,6 +50,12 @@ texts! {
     NodeIdText = "NodeId", "^node_[0-9a-hjkmnp-tv-z]{26}$", "node_06ey5dtb0nxyva9ph4e4wpvgx8", 31;
     /// A key's id. It is not the key.
     KeyIdText = "KeyId", "^key_[0-9a-hjkmnp-tv-z]{26}$", "key_06ey5dtb0nxyva9ph4e4wpvgx8", 30;
+    /// What a key is for, or whom it acts for.
+    OwnerText = "OwnerName",
+        r"^[^\s\u0000-\u001f\u007f-\u009f]([^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f])?$",
+        "ci", 100;
+    /// What a key opens.
+    ScopeText = "Scope", "^(read|run|system)$", "read", 6;
     /// The name of an agent.
     AgentNameText = "AgentName", "^[0-9A-Za-z][0-9A-Za-z._-]*$", "claude_code", 64;
     /// The name of a lane.

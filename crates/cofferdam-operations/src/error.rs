@@ -1,6 +1,6 @@
 //! Why an operation was not done. What a caller says about it, and with which status, is the caller's own.
 
-use cofferdam_core::{InputError, KeyId, ProjectName, Refusal, RunId, RunState};
+use cofferdam_core::{InputError, KeyId, Network, ProjectName, Refusal, RunId, RunState};
 
 /// Why an operation was not done.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +24,14 @@ pub enum Error {
         run: RunId,
         /// Where it stands.
         state: RunState,
+    },
+    /// An allow-list means something to a sealed run alone.
+    #[error("run {run} has the network `{network}`, and an allow-list means something to a sealed run only")]
+    RunNotSealed {
+        /// Which.
+        run: RunId,
+        /// What it has instead.
+        network: Network,
     },
     /// No attempt of the run has begun, so that nothing was measured.
     #[error("no attempt of {0} has begun")]

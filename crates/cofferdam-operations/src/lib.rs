@@ -17,6 +17,7 @@ mod nodes;
 mod projects;
 mod random;
 mod runs;
+mod settings;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use cofferdam_store::Store;
 pub use audit::AuditPage;
 pub use clock::now_ms;
 pub use error::Error;
-pub use keys::{KeyText, MadeKey, NewKeyInput, NotAKey};
+pub use keys::{KeyText, MadeKey, NotAKey};
 pub use random::random_bits;
 pub use runs::{
     Accepted, Cancelled, EventPage, Judged, MOST_MESSAGE_CHARACTERS, NewRun, RunPage, SentMessage, Way,
@@ -55,6 +56,12 @@ impl Operations {
     #[must_use]
     pub fn for_own_use(store: Store) -> Self {
         Self::new(store, Arc::default(), Arc::new(|_| false))
+    }
+
+    /// The same operations, judged by these settings.
+    #[must_use]
+    pub fn with_settings(self, settings: Arc<Effective>) -> Self {
+        Self { settings, ..self }
     }
 
     /// The settings that requests are judged by.

@@ -9,7 +9,7 @@ use cofferdam_store::Store;
 use tokio::sync::Semaphore;
 
 use crate::access::KeyCache;
-use crate::artifacts::ArtifactReader;
+use crate::artifacts::RunFiles;
 use crate::hub::Hub;
 use crate::metrics::Metrics;
 use crate::options::{Bounds, Options};
@@ -75,7 +75,7 @@ impl App {
         &self.shared.operations
     }
 
-    pub(crate) fn artifacts(&self) -> &dyn ArtifactReader {
+    pub(crate) fn artifacts(&self) -> &dyn RunFiles {
         self.shared.options.artifacts.as_ref()
     }
 

@@ -1,10 +1,11 @@
-//! Reading what attempts have left.
+//! What attempts have left: reading it, and removing it with a run.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use cofferdam_store::{Artifact, ArtifactPlace, ArtifactStore};
+use cofferdam_core::RunId;
+use cofferdam_store::{Artifact, ArtifactError, ArtifactPlace, ArtifactStore};
 use futures_util::TryStreamExt;
 use tokio::io::AsyncRead;
 use tokio_util::io::StreamReader;
@@ -12,15 +13,21 @@ use tokio_util::io::StreamReader;
 /// A file that is being read.
 pub type Opened = Box<dyn AsyncRead + Send + Unpin>;
 
-/// Reads what attempts have left, wherever that is kept. Only what the record names is asked for, never what a caller
+/// What attempts have left, wherever that is kept. Only what the record names is asked for, never what a caller
 /// wrote.
 #[async_trait]
-pub trait ArtifactReader: Send + Sync {
+pub trait RunFiles: Send + Sync {
     /// Opens a file.
     ///
     /// # Errors
     /// Of the kind `NotFound` if it is gone.
     async fn open(&self, artifact: &Artifact) -> io::Result<Opened>;
+
+    /// Removes what a run has left, as far as this machine or the bucket has it.
+    ///
+    /// # Errors
+    /// If some of it is still there.
+    async fn remove(&self, run: &RunId, artifacts: &[Artifact]) -> Result<(), ArtifactError>;
 }
 
 /// Files below one folder of this machine.
@@ -47,7 +54,7 @@ impl LocalArtifacts {
 }
 
 #[async_trait]
-impl ArtifactReader for LocalArtifacts {
+impl RunFiles for LocalArtifacts {
     async fn open(&self, artifact: &Artifact) -> io::Result<Opened> {
         let path = match &artifact.place {
             ArtifactPlace::File(path) => path,
@@ -63,6 +70,10 @@ impl ArtifactReader for LocalArtifacts {
             true => Ok(Box::new(file)),
             false => Err(io::Error::new(io::ErrorKind::NotFound, "it is not a file")),
         }
+    }
+
+    async fn remove(&self, run: &RunId, artifacts: &[Artifact]) -> Result<(), ArtifactError> {
+        remove(&ArtifactStore::Folder, &self.root, run, artifacts).await
     }
 }
 
@@ -82,7 +93,7 @@ impl SharedArtifacts {
 }
 
 #[async_trait]
-impl ArtifactReader for SharedArtifacts {
+impl RunFiles for SharedArtifacts {
     async fn open(&self, artifact: &Artifact) -> io::Result<Opened> {
         match &artifact.place {
             ArtifactPlace::File(_) => self.local.open(artifact).await,
@@ -95,5 +106,28 @@ impl ArtifactReader for SharedArtifacts {
                 Ok(Box::new(StreamReader::new(content.parts.map_err(io::Error::other))))
             }
         }
+    }
+
+    async fn remove(&self, run: &RunId, artifacts: &[Artifact]) -> Result<(), ArtifactError> {
+        remove(&self.store, &self.local.root, run, artifacts).await
+    }
+}
+
+async fn remove(
+    store: &ArtifactStore,
+    runs: &Path,
+    run: &RunId,
+    artifacts: &[Artifact],
+) -> Result<(), ArtifactError> {
+    for artifact in artifacts {
+        store.remove_below(runs, &artifact.place).await?;
+    }
+    // What is left of its folder: copies of objects, and empty folders.
+    let path = runs.join(run.as_str());
+    match tokio::fs::remove_dir_all(&path).await {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(ArtifactError::File { what: "remove", path, source })
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
 }

@@ -100,8 +100,10 @@ impl From<cofferdam_operations::Error> for ApiError {
                 Self::new(ErrorCode::ProjectNotFound, text).with(json!({ "field": "project_id" }))
             }
             Error::ProjectExists(_) => Self::new(ErrorCode::ProjectExists, text),
-            // There is no route for keys.
-            Error::KeyNotFound(_) => Self::new(ErrorCode::InvalidRequest, text),
+            Error::RunNotSealed { run, network } => {
+                Self::new(ErrorCode::RunNotSealed, text).with(json!({ "run_id": run, "network": network }))
+            }
+            Error::KeyNotFound(_) => Self::new(ErrorCode::KeyNotFound, text),
         }
     }
 }

@@ -23,7 +23,7 @@ mod status;
 mod surroundings;
 mod wire;
 
-pub use artifacts::{ArtifactReader, LocalArtifacts, Opened, SharedArtifacts};
+pub use artifacts::{LocalArtifacts, Opened, RunFiles, SharedArtifacts};
 pub use openapi::document as openapi;
-pub use options::{Bounds, KeyRule, Options, StartError};
+pub use options::{Bounds, KeyRule, Options, StartError, TrustLookup};
 pub use service::Service;

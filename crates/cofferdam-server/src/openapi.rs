@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use utoipa::OpenApi;
 
 use crate::handlers::{
-    cancel_run, create_project, create_run, docs, execute, get_artifact, get_dead_letter, get_diff, get_logs,
-    get_project, get_run, get_seal, health, list_agents, list_artifacts, list_audit, list_dead_letters,
-    list_events, list_messages, list_nodes, list_projects, list_runs, metrics, remove_dead_letter,
-    remove_project, replay_dead_letter, retry_run, sandbox_events, sandbox_messages, send_message,
+    allow_host, cancel_run, create_key, create_project, create_run, docs, execute, get_artifact,
+    get_dead_letter, get_diff, get_logs, get_project, get_run, get_seal, health, list_agents, list_artifacts,
+    list_audit, list_dead_letters, list_events, list_keys, list_messages, list_nodes, list_projects,
+    list_runs, list_trust, metrics, read_settings, remove_dead_letter, remove_project, remove_run,
+    replay_dead_letter, retry_run, revoke_key, sandbox_events, sandbox_messages, send_message,
 };
 
 #[derive(OpenApi)]
@@ -33,6 +34,8 @@ use crate::handlers::{
         list_runs::list_runs,
         get_run::get_run,
         cancel_run::cancel_run,
+        allow_host::allow_host,
+        remove_run::remove_run,
         retry_run::retry_run,
         list_events::list_events,
         list_messages::list_messages,
@@ -56,6 +59,11 @@ use crate::handlers::{
         replay_dead_letter::replay_dead_letter,
         remove_dead_letter::remove_dead_letter,
         list_audit::list_audit,
+        create_key::create_key,
+        list_keys::list_keys,
+        revoke_key::revoke_key,
+        read_settings::read_settings,
+        list_trust::list_trust,
     )
 )]
 struct Described;

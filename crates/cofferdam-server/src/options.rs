@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cofferdam_api::TrustList;
 use cofferdam_core::{Agent, AllowedMode, Effective, Mode, Network, NodeId, PlaceId, Support};
 use cofferdam_store::Store;
 
-use crate::artifacts::ArtifactReader;
+use crate::artifacts::RunFiles;
 
 const MODES: [Mode; 4] = [Mode::Host, Mode::Native, Mode::Docker, Mode::Apple];
 
@@ -28,8 +29,10 @@ pub struct Options {
     pub support_of: fn(Agent) -> Support,
     /// The name under which this process hears of changes.
     pub node: NodeId,
-    /// Reads what attempts have left.
-    pub artifacts: Arc<dyn ArtifactReader>,
+    /// What attempts have left.
+    pub artifacts: Arc<dyn RunFiles>,
+    /// Lists what of repositories is trusted on this machine.
+    pub trust: TrustLookup,
     /// The address that it listens on.
     pub listen: SocketAddr,
     /// Who needs a key.
@@ -37,6 +40,9 @@ pub struct Options {
     /// How much of everything is taken at once.
     pub bounds: Bounds,
 }
+
+/// Lists what of repositories is trusted, or says why it cannot. It reads files.
+pub type TrustLookup = Arc<dyn Fn() -> Result<TrustList, String> + Send + Sync>;
 
 /// Who needs a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use cofferdam_api::ErrorCode;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method};
@@ -16,7 +16,9 @@ use crate::access::{check_origin, require_key};
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::handlers::{
+    allow_host::allow_host,
     cancel_run::cancel_run,
+    create_key::create_key,
     create_project::create_project,
     create_run::create_run,
     docs,
@@ -34,15 +36,20 @@ use crate::handlers::{
     list_audit::list_audit,
     list_dead_letters::list_dead_letters,
     list_events::list_events,
+    list_keys::list_keys,
     list_messages::list_messages,
     list_nodes::list_nodes,
     list_projects::list_projects,
     list_runs::list_runs,
+    list_trust::list_trust,
     metrics::metrics,
+    read_settings::read_settings,
     remove_dead_letter::remove_dead_letter,
     remove_project::remove_project,
+    remove_run::remove_run,
     replay_dead_letter::replay_dead_letter,
     retry_run::retry_run,
+    revoke_key::revoke_key,
     sandbox_events::sandbox_events,
     sandbox_messages::{list_sandbox_messages, send_sandbox_message},
     send_message::send_message,
@@ -55,7 +62,8 @@ pub(crate) fn closed() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/metrics", get(metrics)),
         ("/execute", post(execute)),
         ("/api/v1/runs", get(list_runs).post(create_run)),
-        ("/api/v1/runs/{id}", get(get_run)),
+        ("/api/v1/runs/{id}", get(get_run).delete(remove_run)),
+        ("/api/v1/runs/{id}/allow", post(allow_host)),
         ("/api/v1/runs/{id}/cancel", post(cancel_run)),
         ("/api/v1/runs/{id}/retry", post(retry_run)),
         ("/api/v1/runs/{id}/events", get(list_events)),
@@ -75,6 +83,10 @@ pub(crate) fn closed() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/api/v1/dead-letters/{run}", get(get_dead_letter).delete(remove_dead_letter)),
         ("/api/v1/dead-letters/{run}/replay", post(replay_dead_letter)),
         ("/api/v1/audit", get(list_audit)),
+        ("/api/v1/keys", get(list_keys).post(create_key)),
+        ("/api/v1/keys/{id}", delete(revoke_key)),
+        ("/system/settings", get(read_settings)),
+        ("/system/trust", get(list_trust)),
     ]
 }
 

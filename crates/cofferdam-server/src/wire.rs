@@ -1,12 +1,13 @@
 //! From what is on record to what goes over the wire.
 
 use cofferdam_api::{
-    ArtifactResponse, AttemptResponse, AuditResponse, DeadLetterResponse, MessageResponse, MessageState,
-    NodeResponse, ProjectResponse, RunResponse,
+    ArtifactResponse, AttemptResponse, AuditResponse, DeadLetterResponse, KeyResponse, MessageResponse,
+    MessageState, NodeResponse, ProjectResponse, RunResponse,
 };
 use cofferdam_core::{AttemptRef, Project, RunId, SandboxId, Source};
 use cofferdam_store::{
-    Artifact, AttemptRecord, Audit, KeptLetter, Letter, MessageRecord, NodeRecord, ReceiptState, RunRecord,
+    Artifact, AttemptRecord, Audit, KeptLetter, KeyRecord, Letter, MessageRecord, NodeRecord, ReceiptState,
+    RunRecord,
 };
 use serde_json::Value;
 
@@ -95,6 +96,11 @@ pub(crate) fn project(project: Project) -> ProjectResponse {
 pub(crate) fn letter(kept: KeptLetter) -> DeadLetterResponse {
     let (replayed_by, replay_state) = kept.replay.map(|replay| (replay.run, replay.state)).unzip();
     DeadLetterResponse { run_id: kept.run, letter: kept.letter, replayed_by, replay_state }
+}
+
+pub(crate) fn key(record: KeyRecord) -> KeyResponse {
+    let KeyRecord { id, name, owner, scopes, created_at_ms, used_at_ms, revoked_at_ms } = record;
+    KeyResponse { id, name, scopes, owner, created_at_ms, used_at_ms, revoked_at_ms }
 }
 
 pub(crate) fn node(record: NodeRecord, now_ms: u64) -> NodeResponse {

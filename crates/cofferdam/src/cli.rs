@@ -9,7 +9,7 @@ use crate::commands::db::DbCommand;
 use crate::commands::dead_letter::DeadLetterCommand;
 use crate::commands::demo::DemoArgs;
 use crate::commands::init::InitArgs;
-use crate::commands::keys::KeysCommand;
+use crate::commands::keys::KeysArgs;
 use crate::commands::logs::LogsArgs;
 use crate::commands::message::MessageArgs;
 use crate::commands::restart::RestartArgs;
@@ -44,8 +44,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     DeadLetter(DeadLetterCommand),
     /// Make, list and revoke keys of the service
-    #[command(subcommand)]
-    Keys(KeysCommand),
+    Keys(KeysArgs),
     /// Look after the database of the record
     #[command(subcommand)]
     Db(DbCommand),

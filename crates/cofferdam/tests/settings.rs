@@ -118,10 +118,15 @@ fn show_says_where_each_value_was_set() {
         let values = shown["values"].as_array().expect("a list");
         values.iter().find(|value| value["key"] == key).expect(key)["origin"].clone()
     };
-    assert_eq!(origin("sandbox.mode"), json!({"kind": "environment", "variable": "EXECUTION_ENVIRONMENT"}));
+    let variable = "EXECUTION_ENVIRONMENT";
+    let shown_as = format!("variable {variable}");
+    assert_eq!(
+        origin("sandbox.mode"),
+        json!({"kind": "environment", "variable": variable, "shown": shown_as})
+    );
     assert_eq!(shown["settings"]["sandbox"]["mode"], "apple");
     assert_eq!(origin("sandbox.max_attempts")["kind"], "untrusted");
-    assert_eq!(origin("sandbox.timeout_seconds"), json!({"kind": "default"}));
+    assert_eq!(origin("sandbox.timeout_seconds"), json!({"kind": "default", "shown": "default"}));
     assert_eq!(shown["local"]["left_out"], json!([{"key": "sandbox.mode", "value": "host"}]));
     let (_, text, _) = place.says(&["sandbox", "show"]);
     let line = text.lines().find(|line| line.starts_with("sandbox.max_attempts ")).expect("a line");

@@ -162,3 +162,50 @@ fn what_cannot_be_done_from_afar_is_told() {
     assert_eq!(folder.code, Some(2), "{}", folder.stderr);
     assert!(folder.stderr.contains("folder of this machine"), "{}", folder.stderr);
 }
+
+#[once]
+#[test]
+fn what_is_the_operators_is_done_by_a_service_as_it_is_here() {
+    let fixture = Fixture::new();
+    let (service, url) = start(&fixture);
+    let made = fixture.cofferdam(["keys", "create", "--name", "ci", "--json", "--server", &url]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let made = made.json();
+    let (id, key) = (made["id"].as_str().expect("an id"), made["key"].as_str().expect("a key"));
+    let list = |flags: &[&str]| fixture.cofferdam(["keys", "list", "--json"].iter().chain(flags)).json();
+    let listed = list(&["--server", &url]);
+    assert_eq!(listed.as_array().map(Vec::len), Some(2), "the first start's and this one: {listed}");
+    assert!(listed.to_string().contains(id) && !listed.to_string().contains(key), "{listed}");
+    let mut by_it = fixture.command();
+    by_it.args(["keys", "list", "--server", &url]).env("COFFERDAM_API_KEY", key);
+    let by_it = Finished::of(by_it);
+    assert_eq!(by_it.code, Some(3), "{}", by_it.stderr);
+    assert!(by_it.stderr.contains("scope `system`"), "{}", by_it.stderr);
+    let revoked = fixture.cofferdam(["keys", "revoke", id, "--server", &url]);
+    assert_eq!(revoked.code, Some(0), "{}", revoked.stderr);
+    assert!(list(&[]).as_array().expect("a list").iter().any(|key| !key["revoked_at_ms"].is_null()));
+    let nobody = "key_00000000000000000000000000";
+    for place in [&["--server", &url][..], &[]] {
+        let unknown = fixture.cofferdam(["keys", "revoke", nobody].iter().chain(place));
+        assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
+        assert!(unknown.stderr.contains("there is no key"), "{}", unknown.stderr);
+    }
+
+    let run = fixture.run(&[], SCRIPT).run_id();
+    for place in [&["--server", &url][..], &[]] {
+        let late = fixture.cofferdam(["runs", "allow", &run, "npm"].iter().chain(place));
+        assert_eq!(late.code, Some(3), "{}", late.stderr);
+        assert!(late.stderr.contains("has ended") && late.stderr.contains("runs show"), "{}", late.stderr);
+    }
+    let removed = fixture.cofferdam(["runs", "rm", &run, "--server", &url]);
+    assert_eq!(removed.code, Some(0), "{}", removed.stderr);
+    assert!(!fixture.state().join("runs").join(&run).exists());
+    let gone = fixture.cofferdam(["runs", "show", &run]);
+    assert!(gone.code == Some(2) && gone.stderr.contains("there is no run"), "{}", gone.stderr);
+
+    let shown = fixture.cofferdam(["sandbox", "show", "--json", "--server", &url]).json();
+    assert_eq!(shown["settings"]["sandbox"]["mode"], "native", "{shown}");
+    let trusted = fixture.cofferdam(["trust", "list", "--json", "--server", &url]).json();
+    assert_eq!(trusted, fixture.cofferdam(["trust", "list", "--json"]).json());
+    service.stop();
+}

@@ -5,6 +5,7 @@ mod events;
 mod records;
 mod resolve;
 mod runs;
+mod system;
 
 use std::time::Duration;
 

@@ -5,6 +5,7 @@ use http::{HeaderValue, Method};
 
 use super::{Client, ClientError, read};
 use crate::RunQuery;
+use crate::allow::{AllowRequest, AllowResponse};
 use crate::artifact::ArtifactList;
 use crate::dry_run::DryRunResponse;
 use crate::event::{EventsPage, EventsQuery};
@@ -79,6 +80,22 @@ impl Client {
     /// [`ClientError`].
     pub async fn retry(&self, run: &RunId) -> Result<RunResponse, ClientError> {
         self.call(Method::POST, &format!("api/v1/runs/{run}/retry"), NO_BODY).await
+    }
+
+    /// `POST /api/v1/runs/{id}/allow`: lets a live, sealed run reach more.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn allow(&self, run: &RunId, allow: &AllowRequest) -> Result<AllowResponse, ClientError> {
+        self.call(Method::POST, &format!("api/v1/runs/{run}/allow"), Some(allow)).await
+    }
+
+    /// `DELETE /api/v1/runs/{id}`.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the code `RUN_NOT_ENDED` if it is still under way.
+    pub async fn remove_run(&self, run: &RunId) -> Result<(), ClientError> {
+        self.call(Method::DELETE, &format!("api/v1/runs/{run}"), NO_BODY).await
     }
 
     /// `GET /api/v1/runs/{id}/events`, one page.

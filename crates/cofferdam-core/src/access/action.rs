@@ -77,6 +77,10 @@ actions! {
     ReadMetrics = "metrics.read",
     /// Read who changed what.
     ReadAudit = "audit.read",
+    /// Read the service's settings, and where each was set.
+    ReadSettings = "settings.read",
+    /// List what of repositories is trusted on the service's machine.
+    ReadTrust = "trust.read",
 }
 
 impl Action {
@@ -103,7 +107,9 @@ impl Action {
             | Self::ListAgents
             | Self::ListNodes
             | Self::ReadMetrics
-            | Self::ReadAudit => false,
+            | Self::ReadAudit
+            | Self::ReadSettings
+            | Self::ReadTrust => false,
         }
     }
 }

@@ -155,7 +155,7 @@ const ON_REQUESTS: [(&str, &str, &str); 2] =
     [("run.create", "ssyyyyyy", "ssbbybyy"), ("project.create", "ssssykyy", "ssssykyy")];
 
 /// The verdicts on what is nobody's or the operator's; one letter an actor.
-const ON_OTHERS: [(&str, &str); 9] = [
+const ON_OTHERS: [(&str, &str); 11] = [
     ("project.read", "syyyyyyy"),
     ("project.remove", "ssssykyy"),
     ("key.create", "ssssykyy"),
@@ -165,6 +165,8 @@ const ON_OTHERS: [(&str, &str); 9] = [
     ("node.list", "sysyyyyy"),
     ("metrics.read", "sysyyyyy"),
     ("audit.read", "ssssyyyy"),
+    ("settings.read", "ssssyyyy"),
+    ("trust.read", "ssssyyyy"),
 ];
 
 fn too_much() -> [Beyond; 1] {

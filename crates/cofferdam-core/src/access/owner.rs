@@ -9,7 +9,7 @@ checked_text! {
 }
 
 impl OwnerName {
-    /// The longest name, in bytes.
+    /// The longest name, in characters.
     pub const LONGEST: usize = 100;
 
     /// The owner of what was on record before there were owners.
@@ -33,8 +33,8 @@ impl OwnerName {
 
 fn owner_name(text: &str) -> Result<String, ValueError> {
     let is_plain = !text.chars().any(char::is_control) && text.trim() == text;
-    let is_name = is_plain && (1..=OwnerName::LONGEST).contains(&text.len());
-    let hint = "type 1 to 100 bytes without control characters and without spaces around, such as `ci`";
+    let is_name = is_plain && (1..=OwnerName::LONGEST).contains(&text.chars().count());
+    let hint = "type 1 to 100 characters without control characters and without spaces around, such as `ci`";
     ValueError::unless(is_name, text, "is not the name of an owner", hint)
 }
 

@@ -62,6 +62,8 @@ pub(super) const RULES: &[Rule] = &[
     row(Action::ListNodes, READ, Reach::Operator, Keyless::May),
     row(Action::ReadMetrics, READ, Reach::Nothing, Keyless::May),
     row(Action::ReadAudit, SYSTEM, Reach::Operator, Keyless::May),
+    row(Action::ReadSettings, SYSTEM, Reach::Operator, Keyless::May),
+    row(Action::ReadTrust, SYSTEM, Reach::Operator, Keyless::May),
 ];
 
 const fn row(action: Action, scopes: &'static [Scope], reach: Reach, keyless: Keyless) -> Rule {

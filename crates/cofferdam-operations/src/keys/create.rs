@@ -1,6 +1,6 @@
 //! Making keys.
 
-use cofferdam_core::{Action, Actor, InputError, KeyId, OwnerName, Scope, Scopes, Subject};
+use cofferdam_core::{Action, Actor, InputError, KeyId, KeyInput, OwnerName, Scope, Subject};
 use cofferdam_store::NewKey;
 use serde_json::json;
 
@@ -10,17 +10,6 @@ use crate::authorise::mandate;
 use crate::clock::now_ms;
 use crate::error::Error;
 use crate::random::random_bits;
-
-/// What is said about a new key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewKeyInput {
-    /// What it is for.
-    pub name: String,
-    /// What it opens.
-    pub scopes: Scopes,
-    /// Whom it acts for; its own name unless given.
-    pub owner: Option<String>,
-}
 
 /// A key that was made, with its text, which nobody can show again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,12 +27,12 @@ impl Operations {
     ///
     /// # Errors
     /// [`Error`]; then the key opens nothing.
-    pub async fn create_key(&self, actor: &Actor, input: &NewKeyInput) -> Result<MadeKey, Error> {
+    pub async fn create_key(&self, actor: &Actor, input: &KeyInput) -> Result<MadeKey, Error> {
         self.authorise(actor, Action::CreateKey, &input.name, Subject::Nothing).await?;
-        let name: OwnerName = input.name.trim().parse().map_err(|_| {
+        let name: OwnerName = input.name.parse().map_err(|_| {
             InputError::invalid(
                 "name",
-                "must be 1 to 100 bytes on one line",
+                "must be 1 to 100 characters on one line, without spaces around",
                 "say what the key is for, such as `ci`",
             )
         })?;
@@ -51,6 +40,10 @@ impl Operations {
             Some(owner) => owner.parse().map_err(|error| InputError::of_value("owner", error))?,
             None => name.clone(),
         };
+        if input.scopes.iter().next().is_none() {
+            let hint = "name some of `read`, `run` and `system`";
+            return Err(InputError::invalid("scopes", "must not be empty", hint).into());
+        }
         // Each is somebody of our own, whose runs a weak key would touch.
         let own = [OwnerName::system(), OwnerName::local(), OwnerName::loopback()];
         if own.contains(&owner) && !input.scopes.allow(Scope::System) {

@@ -5,5 +5,5 @@ mod key_text;
 mod list;
 mod revoke;
 
-pub use create::{MadeKey, NewKeyInput};
+pub use create::MadeKey;
 pub use key_text::{KeyText, NotAKey};

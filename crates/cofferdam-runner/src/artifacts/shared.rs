@@ -93,11 +93,7 @@ pub async fn remove(
     home: &Home,
     place: &ArtifactPlace,
 ) -> Result<(), ArtifactError> {
-    match (place, place.file_below(&home.runs())) {
-        (ArtifactPlace::File(_), Some(here)) => artifacts.remove(&here.into()).await,
-        (ArtifactPlace::File(_), None) => Ok(()),
-        (ArtifactPlace::Object(_), _) => artifacts.remove(place).await,
-    }
+    artifacts.remove_below(&home.runs(), place).await
 }
 
 /// The last parts of an object's name: the run, the attempt and the file, as they are in the folder of runs.

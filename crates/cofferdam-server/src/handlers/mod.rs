@@ -1,6 +1,8 @@
 //! One file per operation. Each begins with who may call it.
 
+pub(crate) mod allow_host;
 pub(crate) mod cancel_run;
+pub(crate) mod create_key;
 pub(crate) mod create_project;
 pub(crate) mod create_run;
 pub(crate) mod docs;
@@ -18,15 +20,20 @@ pub(crate) mod list_artifacts;
 pub(crate) mod list_audit;
 pub(crate) mod list_dead_letters;
 pub(crate) mod list_events;
+pub(crate) mod list_keys;
 pub(crate) mod list_messages;
 pub(crate) mod list_nodes;
 pub(crate) mod list_projects;
 pub(crate) mod list_runs;
+pub(crate) mod list_trust;
 pub(crate) mod metrics;
+pub(crate) mod read_settings;
 pub(crate) mod remove_dead_letter;
 pub(crate) mod remove_project;
+pub(crate) mod remove_run;
 pub(crate) mod replay_dead_letter;
 pub(crate) mod retry_run;
+pub(crate) mod revoke_key;
 pub(crate) mod sandbox_events;
 pub(crate) mod sandbox_messages;
 pub(crate) mod send_message;

@@ -248,6 +248,7 @@ async fn the_service_does_not_start_open_to_everybody() {
         home: None,
         node: NodeId::new(1, 98),
         artifacts: std::sync::Arc::new(LocalArtifacts::new("/nowhere".into())),
+        trust: std::sync::Arc::new(|| Ok(cofferdam_api::TrustList::default())),
         listen: listen.parse().unwrap(),
         keys: KeyRule::NotOnLoopback,
         bounds: Bounds::default(),

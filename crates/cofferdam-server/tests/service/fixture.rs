@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cofferdam_agent::profile;
-use cofferdam_api::{Client, CreateRunRequest};
+use cofferdam_api::{Client, CreateRunRequest, TrustList, TrustState, TrustedFileResponse};
 use cofferdam_core::{
-    Actor, Agent, Effective, EventType, InputSyntax, Mode, NewEvent, NodeId, Origin, Outcome, PlaceId,
+    Actor, Agent, Effective, EventType, InputSyntax, KeyInput, Mode, NewEvent, NodeId, Origin, Outcome, PlaceId,
     Placement, Policy, PromptSetup, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source, Support,
     Surroundings, ValueError, Variable, Work, WorkspaceKind, read_layer,
 };
-use cofferdam_operations::{MadeKey, NewKeyInput, NewRun, Operations, Way};
+use cofferdam_operations::{MadeKey, NewRun, Operations, Way};
 use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, Options, Service};
 use cofferdam_store::{ClaimRules, Claimed, Left, NewArtifact, Owner, Store};
 use serde_json::{Value, json};
@@ -86,6 +86,7 @@ impl Place {
             home: None,
             node: NodeId::new(1, 99),
             artifacts: Arc::new(LocalArtifacts::new(folder.path().join("runs"))),
+            trust: Arc::new(|| Ok(trusted())),
             listen: address,
             keys: setup.keys,
             bounds: setup.bounds,
@@ -183,9 +184,20 @@ impl Place {
     }
 }
 
+/// What the service's machine trusts.
+fn trusted() -> TrustList {
+    let file = TrustedFileResponse {
+        path: "/r/.cofferdam/settings.json".to_owned(),
+        sha256: "00".repeat(32),
+        trusted_at_ms: 1,
+        state: TrustState::Changed,
+    };
+    TrustList { files: vec![file], origins: Vec::new() }
+}
+
 /// A key of this owner.
 async fn key(store: &Store, owner: &str, scopes: &[Scope]) -> MadeKey {
-    let input = NewKeyInput {
+    let input = KeyInput {
         name: "test".to_owned(),
         scopes: scopes.iter().copied().collect(),
         owner: Some(owner.to_owned()),

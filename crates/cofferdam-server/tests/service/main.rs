@@ -11,4 +11,5 @@ mod records;
 mod runs;
 mod schemathesis;
 mod stream;
+mod system;
 mod table;

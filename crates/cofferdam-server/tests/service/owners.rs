@@ -258,7 +258,7 @@ async fn a_policy_for_a_closed_mode_gives_nothing_in_an_open_one() {
 async fn a_weak_key_acts_for_nobody_of_the_services_own() {
     let place = Place::start().await;
     for name in ["system", "local", "loopback"] {
-        let mut input = cofferdam_operations::NewKeyInput {
+        let mut input = cofferdam_core::KeyInput {
             name: name.to_owned(),
             scopes: "read,run".parse().unwrap(),
             owner: None,
@@ -278,7 +278,7 @@ async fn what_the_operator_adds_to_a_run_is_not_its_owners_to_use_by_steering() 
     let steer = json!({ "kind": "steer", "content": "x" });
     let messages = format!("/api/v1/runs/{run}/messages");
     assert_eq!(place.post(&messages, &place.run, &steer).await.status, 202);
-    let rule = "db.internal.example:5432".parse().unwrap();
+    let rule = ["db.internal.example:5432".to_owned()];
     place.operations().allow_host(&Actor::LocalUser, &run, &rule).await.unwrap();
     assert_eq!(place.post(&messages, &place.run, &steer).await.refusal(), (403, "NOT_ALLOWED"));
     let cancel = format!("/api/v1/runs/{run}/cancel");

@@ -186,6 +186,19 @@ impl ArtifactStore {
             (ArtifactPlace::Object(object), Self::Folder) => Err(ArtifactError::Elsewhere(object.clone())),
         }
     }
+
+    /// Removes a file that is below this folder of runs, or in the bucket. A file of another state folder stays where it is:
+    /// it may be the evidence of that folder's own record, which this one is a copy of.
+    ///
+    /// # Errors
+    /// If it is still there.
+    pub async fn remove_below(&self, runs: &Path, place: &ArtifactPlace) -> Result<(), ArtifactError> {
+        match (place, place.file_below(runs)) {
+            (ArtifactPlace::File(_), Some(here)) => self.remove(&here.into()).await,
+            (ArtifactPlace::File(_), None) => Ok(()),
+            (ArtifactPlace::Object(_), _) => self.remove(place).await,
+        }
+    }
 }
 
 async fn read_file(path: &Path) -> Result<ArtifactContent, ArtifactError> {

@@ -1,8 +1,8 @@
 //! `cofferdam keys …`: who may call the service.
 
 use clap::{Args, Subcommand};
-use cofferdam_core::{Actor, KeyId, Scopes, ValueError, iso_time};
-use cofferdam_operations::{Error, NewKeyInput, Operations};
+use cofferdam_core::{KeyId, KeyInput, Scopes, ValueError, iso_time};
+use cofferdam_operations::Operations;
 use cofferdam_store::KeyRecord;
 use serde_json::{Value, json};
 
@@ -11,11 +11,9 @@ use crate::commands::ListArgs;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::record_place::open_store;
-use crate::records::operation_failure;
+use crate::records::KeyRecords;
+use crate::server::ServerFlag;
 use crate::{sanitize, terminal};
-
-/// Whoever sits at this machine and may write to the record.
-const ACTOR: Actor = Actor::LocalUser;
 
 /// What to do with keys.
 #[derive(Debug, Subcommand)]
@@ -55,27 +53,47 @@ pub(crate) struct RevokeArgs {
     json: bool,
 }
 
-/// Does what was asked.
-pub(crate) async fn run(command: &KeysCommand, caller: &Caller) -> Result<ExitCode, Failure> {
-    let store = open_store(&caller.open_state()?, caller).await?;
-    let operations = Operations::for_own_use(store.clone());
-    let done = match command {
-        KeysCommand::Create(args) => create(&operations, args).await,
-        KeysCommand::List(args) => list(&operations, args).await,
-        KeysCommand::Revoke(args) => revoke(&operations, args).await,
-    };
-    store.close().await;
-    done.map(|()| ExitCode::Succeeded)
+/// The flags of every `keys` command.
+#[derive(Debug, Args)]
+pub(crate) struct KeysArgs {
+    #[command(subcommand)]
+    command: KeysCommand,
+    #[command(flatten)]
+    server: ServerFlag,
 }
 
-async fn create(operations: &Operations, args: &CreateArgs) -> Result<(), Failure> {
+/// Does what was asked.
+pub(crate) async fn run(args: &KeysArgs, caller: &Caller) -> Result<ExitCode, Failure> {
+    match args.server.called(caller)? {
+        Some(called) => with(&called.client, &args.command).await?,
+        None => {
+            let store = open_store(&caller.open_state()?, caller).await?;
+            let done = with(&Operations::for_own_use(store.clone()), &args.command).await;
+            store.close().await;
+            done?;
+        }
+    }
+    Ok(ExitCode::Succeeded)
+}
+
+async fn with(records: &dyn KeyRecords, command: &KeysCommand) -> Result<(), Failure> {
+    match command {
+        KeysCommand::Create(args) => create(records, args).await,
+        KeysCommand::List(args) => list(records, args).await,
+        KeysCommand::Revoke(args) => revoke(records, args).await,
+    }
+}
+
+async fn create(records: &dyn KeyRecords, args: &CreateArgs) -> Result<(), Failure> {
     let scopes: Scopes = args.scopes.parse().map_err(|error: ValueError| {
         UsageError::new(format!("--scopes {}", error.problem), "type some of `read,run,system`")
     })?;
-    let input = NewKeyInput { name: args.name.clone(), scopes: scopes.clone(), owner: args.owner.clone() };
-    let made = operations.create_key(&ACTOR, &input).await.map_err(operation_failure)?;
+    let name = args.name.trim().to_owned();
+    let input = KeyInput { name, scopes, owner: args.owner.clone() };
+    let made = records.create(&input).await?;
+    let KeyInput { name, scopes, .. } = input;
     if args.json {
-        let key = json!({ "id": made.id, "name": args.name.trim(), "scopes": scopes, "owner": made.owner,
+        let key = json!({ "id": made.id, "name": name, "scopes": scopes, "owner": made.owner,
             "key": made.key.reveal() });
         return terminal::write_json(&key);
     }
@@ -87,8 +105,8 @@ async fn create(operations: &Operations, args: &CreateArgs) -> Result<(), Failur
     terminal::write_stdout(format!("{}\n", made.key.reveal()).as_bytes())
 }
 
-async fn list(operations: &Operations, args: &ListArgs) -> Result<(), Failure> {
-    let keys = operations.list_keys(&ACTOR).await.map_err(operation_failure)?;
+async fn list(records: &dyn KeyRecords, args: &ListArgs) -> Result<(), Failure> {
+    let keys = records.list().await?;
     match args.json {
         true => terminal::write_json(&Value::Array(keys.iter().map(to_json).collect())),
         false if keys.is_empty() => {
@@ -99,14 +117,12 @@ async fn list(operations: &Operations, args: &ListArgs) -> Result<(), Failure> {
     }
 }
 
-async fn revoke(operations: &Operations, args: &RevokeArgs) -> Result<(), Failure> {
-    let hint = "type `cofferdam keys list` to see the ids";
+async fn revoke(records: &dyn KeyRecords, args: &RevokeArgs) -> Result<(), Failure> {
     // Whoever typed the key itself does not see it again in an error.
-    let id: KeyId = args.id.parse().map_err(|_| UsageError::new("this is not the id of a key", hint))?;
-    operations.revoke_key(&ACTOR, &id).await.map_err(|error| match error {
-        Error::KeyNotFound(_) => UsageError::new(error.to_string(), hint).into(),
-        error => operation_failure(error),
+    let id: KeyId = args.id.parse().map_err(|_| {
+        UsageError::new("this is not the id of a key", "type `cofferdam keys list` to see the ids")
     })?;
+    records.revoke(&id).await?;
     match args.json {
         true => terminal::write_json(&json!({ "id": id, "revoked": true })),
         false => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use cofferdam_api::EventResponse;
@@ -11,7 +12,7 @@ use cofferdam_runner::artifacts::{self, DIFF};
 use cofferdam_runner::{Home, Node, dead_letters};
 use cofferdam_store::{KeptLetter, MessageId, RunRecord};
 
-use super::{Patch, RunRecords};
+use super::{ABOUT_NETWORK, Patch, RunRecords, about_ended, about_live, wrong_state};
 use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -25,13 +26,15 @@ const ACTOR: Actor = Actor::LocalUser;
 /// The record of this machine.
 pub(crate) struct Here {
     node: Node,
+    caller: Caller,
 }
 
 impl Here {
     /// Opens the record in the state folder. Runs whose process has died are brought to their true end
     /// first, so that nothing that is shown is a ghost.
     pub(crate) async fn open(home: &Home, caller: &Caller) -> Result<Self, Failure> {
-        Ok(Self { node: node::register(home, caller, for_recovery(home, caller)).await? })
+        let node = node::register(home, caller, for_recovery(home, caller)).await?;
+        Ok(Self { node, caller: caller.clone() })
     }
 
     fn operations(&self) -> Operations {
@@ -88,8 +91,12 @@ impl RunRecords for Here {
         self.operations().cancel_run(&ACTOR, id).await.map(|cancelled| cancelled.state).map_err(failure)
     }
 
-    async fn allow(&self, id: &RunId, rule: &AllowRule) -> Result<bool, Failure> {
-        self.operations().allow_host(&ACTOR, id, rule).await.map_err(failure)
+    async fn allow(&self, id: &RunId, names: &[String]) -> Result<Vec<AllowRule>, Failure> {
+        // Names of sets are those that a run started here would know.
+        let loaded = settings::load(&self.caller, &settings::local_folder(&self.caller))?;
+        loaded.warn();
+        let operations = self.operations().with_settings(Arc::new(loaded.effective));
+        operations.allow_host(&ACTOR, id, names).await.map_err(failure)
     }
 
     async fn send(&self, id: &RunId, kind: MessageKind, content: &str) -> Result<Option<MessageId>, Failure> {
@@ -136,16 +143,20 @@ fn for_recovery(home: &Home, caller: &Caller) -> BrokerSetup {
 
 /// What an operation that was not done means at the command line.
 pub(crate) fn failure(error: Error) -> Failure {
+    let text = error.to_string();
     match error {
         Error::RunNotFound(_)
-        | Error::RunNotEnded { .. }
-        | Error::RunEnded(_)
         | Error::DeadLetterNotFound(_)
         | Error::SealNotFound(_)
         | Error::ProjectNotFound
-        | Error::ProjectExists(_)
-        | Error::KeyNotFound(_) => Failure::new(ExitCode::Usage, error.to_string()),
-        Error::Invalid(_) => Failure::new(ExitCode::Usage, error.to_string()),
+        | Error::ProjectExists(_) => Failure::new(ExitCode::Usage, text),
+        Error::KeyNotFound(_) => {
+            Failure::new(ExitCode::Usage, text).hint("type `cofferdam keys list` to see the ids")
+        }
+        Error::Invalid(error) => Failure::new(ExitCode::Usage, text).hint(error.hint),
+        Error::RunNotEnded { run, .. } => wrong_state(text, about_live(&run)),
+        Error::RunEnded(run) => wrong_state(text, about_ended(&run)),
+        Error::RunNotSealed { .. } => wrong_state(text, ABOUT_NETWORK),
         Error::Refused(refusal) => Failure::new(ExitCode::Refused, refusal.reason()).hint(refusal.ask()),
         Error::Store(_) => Failure::new(ExitCode::Internal, with_causes(&error)),
     }

@@ -1,6 +1,7 @@
 //! What the `runs` commands need of the record, and nothing else: of this machine, or of a service.
 
 mod here;
+mod keys;
 mod there;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ pub(crate) use cofferdam_store::{KeptLetter, RunRecord};
 use tempfile::TempPath;
 
 pub(crate) use self::here::{Here, failure as operation_failure};
+pub(crate) use self::keys::KeyRecords;
 pub(crate) use self::there::{There, failure as client_failure};
 use crate::caller::Caller;
 use crate::exit::ExitCode;
@@ -25,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The record of all runs: of this machine, or of a service.
 pub(crate) type Records = dyn RunRecords;
 
-/// What a record of runs answers. What a service does for nobody from afar is done on its own machine.
+/// What a record of runs answers.
 #[async_trait(?Send)]
 pub(crate) trait RunRecords {
     /// The runs, the newest first.
@@ -46,15 +48,11 @@ pub(crate) trait RunRecords {
     /// Leaves a message for a run; `None` if the run has ended and takes none.
     async fn send(&self, id: &RunId, kind: MessageKind, content: &str) -> Result<Option<MessageId>, Failure>;
 
-    /// Adds to what the broker lets a run reach. False if it could already.
-    async fn allow(&self, _id: &RunId, _rule: &AllowRule) -> Result<bool, Failure> {
-        Err(only_here("allow"))
-    }
+    /// Adds rules, or sets of the settings, to what the broker lets a run reach. Returns the rules that are new to it.
+    async fn allow(&self, id: &RunId, names: &[String]) -> Result<Vec<AllowRule>, Failure>;
 
     /// Removes an ended run with what it left.
-    async fn remove_run(&self, _id: &RunId) -> Result<(), Failure> {
-        Err(only_here("rm"))
-    }
+    async fn remove_run(&self, id: &RunId) -> Result<(), Failure>;
 
     /// The ids of all runs.
     async fn run_ids(&self) -> Result<Vec<RunId>, Failure> {
@@ -119,8 +117,20 @@ impl Patch {
     }
 }
 
-/// What the service does for nobody from afar.
-fn only_here(command: &str) -> Failure {
-    Failure::new(ExitCode::Usage, format!("`runs {command}` is done on the service's own machine"))
-        .hint("leave --server out there, or unset COFFERDAM_SERVER")
+/// A run that is in another state than an operation is for.
+fn wrong_state(message: impl Into<String>, hint: impl Into<String>) -> Failure {
+    Failure::new(ExitCode::Refused, message).hint(hint)
 }
+
+/// What to type about a run that has ended.
+fn about_ended(id: &RunId) -> String {
+    format!("type `cofferdam runs show {id}` to see how")
+}
+
+/// What to type about a run that has not.
+fn about_live(id: &RunId) -> String {
+    format!("type `cofferdam runs cancel {id}` first")
+}
+
+/// What to type about a run that has another network.
+const ABOUT_NETWORK: &str = "start it with `--network sealed`";

@@ -4,14 +4,14 @@ use std::io::Write as _;
 
 use async_trait::async_trait;
 use cofferdam_api::{
-    Client, ClientError, ErrorCode, EventResponse, EventsQuery, MOST_RUNS, RunQuery, RunResponse,
-    SendMessageRequest,
+    AllowRequest, Client, ClientError, ErrorCode, EventResponse, EventsQuery, MOST_RUNS, RunQuery,
+    RunResponse, SendMessageRequest,
 };
-use cofferdam_core::{MessageKind, OwnerName, RunId, RunState, with_causes};
+use cofferdam_core::{AllowRule, MessageKind, OwnerName, RunId, RunState, with_causes};
 use cofferdam_store::{Letter, MessageId, RunRecord};
 use tempfile::TempPath;
 
-use super::{Patch, RunRecords};
+use super::{ABOUT_NETWORK, Patch, RunRecords, about_ended, about_live, wrong_state};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 
@@ -69,6 +69,15 @@ impl RunRecords for There {
         self.client.cancel(id).await.map(|answer| answer.state).map_err(|error| failure(&error))
     }
 
+    async fn allow(&self, id: &RunId, names: &[String]) -> Result<Vec<AllowRule>, Failure> {
+        let allow = AllowRequest { allow: names.to_vec() };
+        self.client.allow(id, &allow).await.map(|answer| answer.added).map_err(|error| about(id, &error))
+    }
+
+    async fn remove_run(&self, id: &RunId) -> Result<(), Failure> {
+        self.client.remove_run(id).await.map_err(|error| about(id, &error))
+    }
+
     async fn send(&self, id: &RunId, kind: MessageKind, content: &str) -> Result<Option<MessageId>, Failure> {
         let message = SendMessageRequest { kind, content: content.to_owned() };
         match self.client.send_message(id, &message).await {
@@ -109,6 +118,16 @@ fn kept(bytes: &[u8]) -> Result<TempPath, Failure> {
     let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
     file.write_all(bytes).and_then(|()| file.flush()).map_err(failed)?;
     Ok(file.into_temp_path())
+}
+
+/// What a call about a run that was not answered means at the command line.
+fn about(id: &RunId, error: &ClientError) -> Failure {
+    match error.code() {
+        Some(ErrorCode::RunEnded) => wrong_state(error.to_string(), about_ended(id)),
+        Some(ErrorCode::RunNotEnded) => wrong_state(error.to_string(), about_live(id)),
+        Some(ErrorCode::RunNotSealed) => wrong_state(error.to_string(), ABOUT_NETWORK),
+        _ => failure(error),
+    }
 }
 
 /// What a call that was not answered means at the command line.

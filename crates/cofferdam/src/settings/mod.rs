@@ -5,6 +5,7 @@ mod environment;
 mod files;
 mod prices;
 mod trust;
+mod trust_list;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ pub(crate) use self::environment::{docker, service};
 pub(crate) use self::files::{LocalFile, local_file};
 pub(crate) use self::prices::prices;
 pub(crate) use self::trust::TrustRecord;
+pub(crate) use self::trust_list::trust_list;
 pub(crate) use self::write::{change, set_mode};
 use crate::caller::Caller;
 use crate::exit::ExitCode;

@@ -97,7 +97,7 @@ pub(crate) async fn run(args: RunsArgs, caller: &Caller) -> Result<ExitCode, Fai
         RunsCommand::Cancel(one) => cancel::run(records, &one.find(records).await?, one.json).await,
         RunsCommand::Allow(args) => {
             let id = args.one.find(records).await?;
-            allow::run(records, &id, &args.rules, caller, args.one.json).await
+            allow::run(records, &id, &args.rules, args.one.json).await
         }
         RunsCommand::Send(args) => {
             let id = args.one.find(records).await?;

@@ -10,11 +10,6 @@ use crate::terminal;
 
 /// Removes a run that has ended.
 pub(crate) async fn run(records: &Records, id: &RunId, json: bool) -> Result<ExitCode, Failure> {
-    let state = records.run(id).await?.state;
-    if !state.is_final() {
-        return Err(Failure::new(ExitCode::Refused, format!("{id} is {state} and cannot be removed"))
-            .hint(format!("type `cofferdam runs cancel {id}` first")));
-    }
     records.remove_run(id).await?;
     if json {
         terminal::write_json(&json!({ "run": id, "removed": true }))?;

@@ -25,7 +25,7 @@ pub(crate) async fn run(command: SandboxCommand, caller: &Caller) -> Result<Exit
     match command {
         SandboxCommand::Doctor(args) => doctor::run(&args, caller).await,
         SandboxCommand::BuildImage(args) => build_image::run(&args, caller).await,
-        SandboxCommand::Show(args) => show::run(&args, caller),
+        SandboxCommand::Show(args) => show::run(&args, caller).await,
         SandboxCommand::Set(args) => set::run(&args, caller),
     }
 }

@@ -1,13 +1,15 @@
 //! `cofferdam sandbox show`: every value that holds, and where it was set.
 
 use clap::Args;
-use cofferdam_core::{KeyPath, Origin};
+use cofferdam_api::{SettingResponse, SettingsResponse};
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::settings::{self, Loaded};
+use crate::records::client_failure;
+use crate::server::ServerFlag;
+use crate::settings::{self, Local};
 use crate::{sanitize, terminal};
 
 /// Show every setting that holds here, and where it was set
@@ -16,34 +18,36 @@ pub(crate) struct ShowArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    server: ServerFlag,
 }
 
-/// Shows them.
-pub(crate) fn run(args: &ShowArgs, caller: &Caller) -> Result<ExitCode, Failure> {
-    let loaded = settings::load(caller, &settings::local_folder(caller))?;
-    loaded.warn();
-    terminal::write_answer(args.json, || to_json(&loaded), || to_text(&loaded))?;
+/// Shows them: those of the current folder, or those of a service, which has no folder.
+pub(crate) async fn run(args: &ShowArgs, caller: &Caller) -> Result<ExitCode, Failure> {
+    let (shown, local) = match args.server.called(caller)? {
+        Some(called) => (called.client.settings().await.map_err(|error| client_failure(&error))?, None),
+        None => {
+            let loaded = settings::load(caller, &settings::local_folder(caller))?;
+            loaded.warn();
+            (SettingsResponse::from(&loaded.effective), loaded.local)
+        }
+    };
+    terminal::write_answer(args.json, || to_json(&shown, local.as_ref()), || to_text(&shown))?;
     Ok(ExitCode::Succeeded)
 }
 
-fn to_text(loaded: &Loaded) -> String {
-    let rows: Vec<[String; 3]> = loaded
-        .effective
-        .values()
-        .into_iter()
-        .map(|(path, value, origin)| [path.to_string(), value.to_string(), origin.to_string()])
-        .map(|row| row.map(|cell| sanitize::line(&cell)))
-        .collect();
+fn to_text(shown: &SettingsResponse) -> String {
+    let row = |one: &SettingResponse| [one.key.clone(), one.value.to_string(), one.origin.shown.clone()];
+    let rows: Vec<[String; 3]> =
+        shown.values.iter().map(|one| row(one).map(|cell| sanitize::line(&cell))).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).min(40);
     let (keys, values) = (width(0), width(1));
     let line = |[key, value, origin]: &[String; 3]| format!("{key:<keys$}  {value:<values$}  {origin}\n");
     rows.iter().map(line).collect()
 }
 
-fn to_json(loaded: &Loaded) -> Value {
-    let one = |(path, value, origin): (KeyPath, Value, Origin)| json!({ "key": path.to_string(), "value": value, "origin": origin_json(&origin) });
-    let values: Vec<Value> = loaded.effective.values().into_iter().map(one).collect();
-    let local = loaded.local.as_ref().map(|local| {
+fn to_json(shown: &SettingsResponse, local: Option<&Local>) -> Value {
+    let local = local.map(|local| {
         let refused: Vec<Value> = local
             .refused
             .iter()
@@ -56,15 +60,5 @@ fn to_json(loaded: &Loaded) -> Value {
             "left_out": refused,
         })
     });
-    json!({ "settings": loaded.effective.settings, "values": values, "local": local })
-}
-
-fn origin_json(origin: &Origin) -> Value {
-    match origin {
-        Origin::Default => json!({ "kind": origin.kind() }),
-        Origin::Global(path) | Origin::Local(path) | Origin::Untrusted(path) => {
-            json!({ "kind": origin.kind(), "path": path.to_string_lossy() })
-        }
-        Origin::Environment(variable) => json!({ "kind": origin.kind(), "variable": variable }),
-    }
+    json!({ "settings": shown.settings, "values": shown.values, "local": local })
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_core::{Actor, Effective, NodeId, OwnRole, Scopes};
-use cofferdam_operations::{NewKeyInput, Operations, now_ms, random_bits};
+use cofferdam_core::{Actor, Effective, KeyInput, NodeId, OwnRole, Scopes};
+use cofferdam_operations::{Operations, now_ms, random_bits};
 use cofferdam_runner::Home;
-use cofferdam_server::{Bounds, KeyRule, Options, Service, SharedArtifacts, StartError};
+use cofferdam_server::{Bounds, KeyRule, Options, Service, SharedArtifacts, StartError, TrustLookup};
 use cofferdam_store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -20,6 +20,7 @@ use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::record_place::open_artifacts;
+use crate::settings;
 
 /// Whoever asks is told that the record is away, and asks again; a run that is under way waits much longer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -66,6 +67,7 @@ pub(super) async fn start(
         home: caller.home(),
         node: NodeId::new(now_ms(), random_bits()),
         artifacts: Arc::new(SharedArtifacts::new(home.runs(), open_artifacts(home, caller)?)),
+        trust: trust_of(home),
         listen: listens,
         keys: key_rule(caller),
         bounds: Bounds::default(),
@@ -105,7 +107,7 @@ async fn ensure_key(home: &Home, store: &Store) -> Result<bool, Failure> {
         return Ok(false);
     }
     let path = key_file(home.root());
-    let input = NewKeyInput { name: FIRST_KEY_NAME.to_owned(), scopes: Scopes::all(), owner: None };
+    let input = KeyInput { name: FIRST_KEY_NAME.to_owned(), scopes: Scopes::all(), owner: None };
     let made = Operations::for_own_use(store.clone())
         .create_key(&Actor::Role(OwnRole::FirstStart), &input)
         .await
@@ -127,6 +129,12 @@ async fn ensure_key(home: &Home, store: &Store) -> Result<bool, Failure> {
         .and_then(|()| std::fs::rename(&unready, &path));
     written.map_err(|error| Failure::internal("the first key cannot be written", &error))?;
     Ok(true)
+}
+
+/// What this state folder trusts, as it is whenever somebody asks.
+fn trust_of(home: &Home) -> TrustLookup {
+    let state = home.root().to_owned();
+    Arc::new(move || settings::trust_list(Some(&state)).map_err(|failure| failure.message().to_owned()))
 }
 
 fn key_rule(caller: &Caller) -> KeyRule {

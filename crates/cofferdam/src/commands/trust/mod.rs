@@ -33,9 +33,9 @@ enum TrustCommand {
 }
 
 /// Does what was asked.
-pub(crate) fn run(args: &TrustArgs, caller: &Caller) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(args: &TrustArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     match &args.command {
-        Some(TrustCommand::List(args)) => list::run(args, caller),
+        Some(TrustCommand::List(args)) => list::run(args, caller).await,
         Some(TrustCommand::Revoke(args)) => revoke::run(args, caller),
         None => trust(args.path.as_deref(), caller),
     }
