@@ -93,9 +93,9 @@ texts! {
     AllowText = "Allow",
         r"^([0-9A-Za-z][0-9A-Za-z_-]{0,63}|[a-z]([a-z0-9-]*[a-z0-9])?(\.[a-z]([a-z0-9-]*[a-z0-9])?)*:[1-9][0-9]{0,3})$",
         "npm", 200;
-    /// A service on the sandbox's own loopback: PORT=HOST:PORT.
+    /// A service on the sandbox's own loopback: a name of the settings, or PORT=HOST:PORT.
     ForwardText = "Forward",
-        r"^(10(2[4-9]|[3-9][0-9])|1[1-9][0-9]{2}|2[0-9]{3}|[4-9][0-9]{3}|[1-5][0-9]{4}|6[0-4][0-9]{3})=[a-z]([a-z0-9-]*[a-z0-9])?(\.[a-z]([a-z0-9-]*[a-z0-9])?)*:[1-9][0-9]{0,3}$",
+        r"^([0-9A-Za-z][0-9A-Za-z._-]{0,63}|(10(2[4-9]|[3-9][0-9])|1[1-9][0-9]{2}|2[0-9]{3}|[4-9][0-9]{3}|[1-5][0-9]{4}|6[0-4][0-9]{3})=[a-z]([a-z0-9-]*[a-z0-9])?(\.[a-z]([a-z0-9-]*[a-z0-9])?)*:[1-9][0-9]{0,3})$",
         "5432=db.example:5432", 200;
     /// The image of a container.
     ImageText = "Image", r"^[a-z0-9]+((\.|_|-)[a-z0-9]+)*(/[a-z0-9]+((\.|_|-)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$",

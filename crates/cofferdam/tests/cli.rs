@@ -160,8 +160,9 @@ fn help_of_run_names_every_flag_and_exit_code() {
           --allow <HOST:PORT|SET>
               Let it connect to HOST:PORT, or to a set such as `npm`, `pypi`, `crates`, `github`
               (repeatable)
-          --forward <PORT=HOST:PORT>
-              Put a service on the sandbox's own 127.0.0.1:PORT (repeatable)
+          --forward <NAME|PORT=HOST:PORT>
+              Put a service on the sandbox's own 127.0.0.1: one of `sandbox.forwards`, or any
+              (repeatable)
           --push <BRANCH>
               Let it push this branch of the repository's origin
           --commit-branch <BRANCH>

@@ -1,12 +1,11 @@
 //! What a run may reach.
 
-use std::str::FromStr;
-
+use super::forward::forwards_of;
 use super::overrides::RunOverrides;
 use super::{Asked, Choice, InputError, InputErrorKind};
-use crate::egress::{AllowRule, EgressPolicy, Forward, HostError, RuleError, preset};
-use crate::policy::{Mode, Network, gateway};
-use crate::settings::{AllowEntry, EgressSettings};
+use crate::egress::{AllowRule, EgressPolicy, RuleError, preset};
+use crate::policy::{Mode, Network};
+use crate::settings::{AllowEntry, EgressSettings, Settings};
 use crate::value::ValueError;
 
 /// The network of a run. `is_agent` says whether a coding agent is run, which needs its model.
@@ -102,7 +101,7 @@ pub(super) fn egress_of(
     overrides: &RunOverrides,
     choice: &Choice<'_>,
     network: Network,
-    settings: &EgressSettings,
+    settings: &Settings,
     is_agent: bool,
 ) -> Result<EgressPolicy, InputError> {
     let syntax = overrides.syntax;
@@ -114,7 +113,7 @@ pub(super) fn egress_of(
     };
     let asked = overrides.allow.iter().map(|entry| ("options.allow", entry));
     for (field, entry) in of_policy.iter().map(|entry| ("options.policy", entry)).chain(asked) {
-        let rules = allow_rules(entry.as_str(), settings).map_err(|error| {
+        let rules = allow_rules(entry.as_str(), &settings.egress).map_err(|error| {
             let problem = format!("{}: {}", syntax.name(field), error.problem);
             InputError::new(field, InputErrorKind::Conflict, problem, error.hint)
         })?;
@@ -124,18 +123,13 @@ pub(super) fn egress_of(
             }
         }
     }
-    let mut ports: Vec<u16> = overrides.forwards.iter().map(|forward| forward.port).collect();
-    ports.sort_unstable();
-    if let Some(twice) = ports.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(InputError::conflict(
-            "options.forward",
-            format!("{}: port {} is given twice", syntax.name("options.forward"), twice[0]),
-            "give each service a port of its own",
-        ));
-    }
+    let forwards = match network {
+        Network::Sealed => forwards_of(&overrides.forwards, &settings.sandbox, syntax)?,
+        Network::None | Network::Open => Vec::new(),
+    };
     Ok(EgressPolicy {
         allow,
-        forwards: overrides.forwards.clone(),
+        forwards,
         model: is_agent || overrides.model_access,
         vendor_tools: overrides.vendor_tools.clone(),
         push: overrides.push.as_ref().map(ToString::to_string),
@@ -161,28 +155,6 @@ pub fn allow_rules(text: &str, settings: &EgressSettings) -> Result<Vec<AllowRul
             .to_owned(),
     })?;
     Ok(vec![rule])
-}
-
-/// As in `5432=db.example:5432`.
-impl FromStr for Forward {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let refuse = |why: &str| ValueError {
-            problem: format!("`{}`: {why}", crate::egress::printable(text)),
-            hint: "type PORT=HOST:PORT, such as `5432=db.example:5432`".to_owned(),
-        };
-        let (port, target) = text.split_once('=').ok_or_else(|| refuse("there is no `=` in it"))?;
-        let port: u16 = port.parse().map_err(|_| refuse("the port is a number from 1024 to 65535"))?;
-        if port < 1024 {
-            return Err(refuse("ports below 1024 are closed to the agent's user"));
-        }
-        if port == gateway::PORT {
-            return Err(refuse("this port is the broker's own"));
-        }
-        let target = target.parse().map_err(|error: HostError| refuse(&error.to_string()))?;
-        Ok(Self { port, target })
-    }
 }
 
 #[cfg(test)]

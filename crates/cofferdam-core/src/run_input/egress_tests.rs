@@ -54,6 +54,7 @@ fn a_set_of_the_settings_comes_before_a_preset_of_its_name() {
 
 #[test]
 fn a_forward_has_a_port_that_the_agent_may_listen_on_and_a_target() {
+    use crate::egress::Forward;
     let good: Forward = "5432=db.example:5432".parse().unwrap();
     assert_eq!(good.target, "db.example:5432".parse().unwrap());
     for bad in ["5432", "80=a:1", "3128=a:1", "x=a:1", "5432=a", "5432=", "=a:1", "70000=a:1"] {

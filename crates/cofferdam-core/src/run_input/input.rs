@@ -109,7 +109,7 @@ pub struct RunOptions {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<AllowText>)]
     pub allow: Vec<String>,
-    /// Services on the sandbox's own loopback: `PORT=HOST:PORT`.
+    /// Services on the sandbox's own loopback: names of `sandbox.forwards`, or `PORT=HOST:PORT`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<ForwardText>)]
     pub forward: Vec<String>,

@@ -10,6 +10,7 @@ mod choice;
 mod egress;
 mod env;
 mod error;
+mod forward;
 mod input;
 mod mount;
 mod overrides;

@@ -4,8 +4,9 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::bounds::{Bound, LONGEST_PATTERN, bound_of};
+use super::forward::ForwardEntry;
 use super::{InputError, InputSyntax, RunInput};
-use crate::egress::{Budget, Forward, VendorTool};
+use crate::egress::{Budget, VendorTool};
 use crate::image::ImageReference;
 use crate::policy::{Mode, Network};
 use crate::publish::BranchName;
@@ -35,7 +36,7 @@ pub(super) struct RunOverrides {
     /// What a sealed run may connect to: `HOST:PORT`, or names of sets.
     pub(super) allow: Vec<AllowEntry>,
     /// Services on the sandbox's loopback.
-    pub(super) forwards: Vec<Forward>,
+    pub(super) forwards: Vec<ForwardEntry>,
     /// The branch that the agent may push.
     pub(super) push: Option<BranchName>,
     /// Whether a program may use the model, as agents do.

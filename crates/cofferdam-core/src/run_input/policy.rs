@@ -33,7 +33,7 @@ pub(super) fn policy_of(
         mode,
         container: container_of(overrides, mode, sandbox)?,
         network,
-        egress: egress_of(overrides, choice, network, &settings.egress, is_agent)?,
+        egress: egress_of(overrides, choice, network, settings, is_agent)?,
         budget: overrides.budget,
         limits: limits_of(overrides, choice, sandbox),
         mounts,

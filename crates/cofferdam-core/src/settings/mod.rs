@@ -6,6 +6,7 @@ mod artifacts;
 mod container_network;
 mod edit;
 mod engine_address;
+mod forwards;
 mod git;
 mod key_path;
 mod layers;
@@ -42,6 +43,7 @@ pub use self::artifacts::{ArtifactEndpoint, ArtifactRegion, ArtifactSettings, Ar
 pub use self::container_network::ContainerNetwork;
 pub use self::edit::{add_agent, set_mode};
 pub use self::engine_address::EngineAddress;
+pub use self::forwards::{ForwardName, ForwardPort, ForwardSettings};
 pub use self::git::{GitCredentialSettings, GitHost, GitPath, GitScope, GitSettings, TokenVariable};
 pub use self::key_path::KeyPath;
 pub use self::layers::{Effective, Layer, Origin};

@@ -39,7 +39,7 @@ fn the_table_above_has_every_key() {
     let mut tried: Vec<String> = rows()
         .iter()
         .map(|row| {
-            let names = ["strict", "corp", "npm", "my-model", "coder", "https://git/acme/*"];
+            let names = ["strict", "corp", "npm", "my-model", "coder", "db", "https://git/acme/*"];
             let keys = row
                 .keys
                 .iter()

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::{LimitOverrides, LimitSettings};
 use super::{
-    ContainerNetwork, Cpus, EngineAddress, FilePattern, MaxAttempts, MaxConcurrency, MemorySize, OciRuntime,
-    PidsLimit, PolicyName, PolicySettings, RuntimeCommand, TimeoutSeconds, VariableName,
+    ContainerNetwork, Cpus, EngineAddress, FilePattern, ForwardName, ForwardSettings, MaxAttempts,
+    MaxConcurrency, MemorySize, OciRuntime, PidsLimit, PolicyName, PolicySettings, RuntimeCommand,
+    TimeoutSeconds, VariableName,
 };
 use crate::image::ImageReference;
 use crate::loopback::RewriteLoopback;
@@ -45,6 +46,9 @@ pub struct SandboxSettings {
     /// Which variables with a loopback address are rewritten for containers with an open network: `"all"`, or a list
     /// of names. `DATABASE_URL` and `REDIS_URL` always are.
     pub rewrite_loopback: RewriteLoopback,
+    /// Services that sealed runs reach on their own loopback, by name, such as
+    /// `{"db": {"port": 5432, "target": "127.0.0.1:5432"}}`: for `--forward NAME`, or for every run.
+    pub forwards: BTreeMap<ForwardName, ForwardSettings>,
     /// Sandboxes of the kernel's own, in mode `native`.
     pub native: NativeSettings,
     /// Containers of a Docker engine.
@@ -225,6 +229,7 @@ impl Default for SandboxSettings {
             mask: MaskSettings::default(),
             policies: BTreeMap::new(),
             rewrite_loopback: RewriteLoopback::All,
+            forwards: BTreeMap::new(),
             native: NativeSettings::default(),
             docker: DockerSettings::default(),
             apple: AppleSettings::default(),

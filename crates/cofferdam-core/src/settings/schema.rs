@@ -9,12 +9,13 @@ use serde_json::Value;
 
 use super::{
     Agent, AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ArtifactEndpoint, ArtifactRegion,
-    ArtifactUrl, BranchPattern, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, GitHost, GitPath,
-    OciRuntime, PolicyName, PublicUrl, RepoPattern, RetentionDays, RetentionSize, RuntimeCommand, Settings,
-    Size, Storage, StorePooler, StoreUrl, TokenVariable, VariableName, WebOrigin,
+    ArtifactUrl, BranchPattern, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, ForwardName,
+    ForwardPort, GitHost, GitPath, OciRuntime, PolicyName, PublicUrl, RepoPattern, RetentionDays,
+    RetentionSize, RuntimeCommand, Settings, Size, Storage, StorePooler, StoreUrl, TokenVariable,
+    VariableName, WebOrigin,
 };
 use crate::access::Visibility;
-use crate::egress::AllowRule;
+use crate::egress::{AllowRule, HostPort};
 use crate::image::ImageReference;
 use crate::loopback::RewriteLoopback;
 use crate::policy::{Mode, Network, PathMappingMode};
@@ -108,6 +109,9 @@ values! {
         ]
     },
     AgentName => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
+    ForwardName => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
+    ForwardPort => { "type": ["integer", "string"], "minimum": 1024, "maximum": 65535, "pattern": "^[0-9]{4,5}$" },
+    HostPort => { "type": "string", "pattern": "^.+:[0-9]{1,5}$" },
     PolicyName => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
     VariableName => { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
     TokenVariable => { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*_[A-Za-z]+$" },

@@ -18,6 +18,15 @@ pub(super) fn tree(keys: &[&str], value: &Value) -> Value {
             leaf["agents"][*name]["provider"] = json!("codex");
             leaf
         }
+        ["sandbox", "forwards", name, key] => {
+            let mut leaf = leaf;
+            for (needed, value) in [("port", json!(5432)), ("target", json!("127.0.0.1:5432"))] {
+                if needed != *key {
+                    leaf["sandbox"]["forwards"][*name][needed] = value;
+                }
+            }
+            leaf
+        }
         ["prices", "models", name, key] => {
             let mut leaf = leaf;
             for needed in ["input", "output"] {
@@ -102,6 +111,20 @@ pub(super) fn rows() -> Vec<Row> {
     row("sandbox.mask.hide", json!([[], ["secrets/**", "*.p12"], ["*.jks"]]), &[pattern()]);
     row("sandbox.mask.show", json!([[], [".env.test"], [".env.test", "*.pem"]]), &[pattern()]);
     row("sandbox.rewrite_loopback", json!(["all", [], ["API_URL"]]), &[(json!("some"), "type \"all\"")]);
+    row(
+        "sandbox.forwards.db.port",
+        json!([5432, "6379", 65_535]),
+        &[
+            (json!(80), "between 1024 and 65535"),
+            (json!(3128), "`3128` is the broker's own port; type another"),
+        ],
+    );
+    row(
+        "sandbox.forwards.db.target",
+        json!(["127.0.0.1:5432", "db.example:5432", "[::1]:5432"]),
+        &[(json!("db.example"), "db.example")],
+    );
+    row("sandbox.forwards.db.always", json!([true, false]), &[(json!("yes"), "")]);
     row(
         "sandbox.native.storage",
         json!(["disk", "memory"]),
@@ -255,6 +278,11 @@ pub(super) fn rows() -> Vec<Row> {
         "service.allowed_repos",
         json!([[], ["https://github.com/acme/*"]]),
         &[(json!(["https://*.example/x"]), "has a pattern in the name of its host")],
+    );
+    row(
+        "service.allowed_forwards",
+        json!([[], ["db", "cache"]]),
+        &[(json!(["a b"]), "`a b` is not the name of a service; type letters")],
     );
     row(
         "service.allowed_push.https://git/acme/*",

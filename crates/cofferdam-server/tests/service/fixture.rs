@@ -7,9 +7,9 @@ use std::sync::Arc;
 use cofferdam_agent::profile;
 use cofferdam_api::{Client, CreateRunRequest, TrustList, TrustState, TrustedFileResponse};
 use cofferdam_core::{
-    Actor, Agent, Effective, EventType, InputSyntax, KeyInput, Mode, NewEvent, NodeId, Origin, Outcome, PlaceId,
-    Placement, Policy, PromptSetup, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source, Support,
-    Surroundings, ValueError, Variable, Work, WorkspaceKind, read_layer,
+    Actor, Agent, Effective, EventType, InputSyntax, KeyInput, Mode, NewEvent, NodeId, Origin, Outcome,
+    PlaceId, Placement, Policy, PromptSetup, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source,
+    Support, Surroundings, ValueError, Variable, Work, WorkspaceKind, read_layer,
 };
 use cofferdam_operations::{MadeKey, NewRun, Operations, Way};
 use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, Options, Service};

@@ -124,3 +124,22 @@ async fn what_is_trusted_is_listed_with_its_state() {
     let listed = place.client(&place.system).trust().await.unwrap();
     assert_eq!((listed.files.len(), listed.files[0].state.as_str()), (1, "changed"));
 }
+
+#[tokio::test]
+async fn a_run_key_has_the_services_that_the_operator_lists_and_is_told_what_to_ask_for() {
+    let settings = r#"{"service": {"allowed_forwards": ["db"]}, "sandbox": {"forwards": {
+        "db": {"port": 5432, "target": "127.0.0.1:5432"}, "queue": {"port": 5672, "target": "127.0.0.1:5672"}}}}"#;
+    let place = Place::with(Setup { settings: settings.to_owned(), ..Setup::default() }).await;
+    let with = |name: &str| json!({ "command": ["true"], "options": { "forward": [name] } });
+    let accepted = place.post("/api/v1/runs", &place.run, &with("db")).await;
+    let forwards = &accepted.body["request"]["policy"]["egress"]["forwards"];
+    assert_eq!(forwards, &json!([{ "port": 5432, "target": "127.0.0.1:5432" }]), "{}", accepted.body);
+    let refused = place.post("/api/v1/runs", &place.run, &with("queue")).await;
+    assert_eq!(refused.refusal(), (403, "NOT_ALLOWED"));
+    assert_eq!(refused.body["details"]["field"], "options.forward");
+    let hint = refused.body["details"]["hint"].as_str().unwrap();
+    assert!(hint.contains("`service.allowed_forwards`"), "{hint}");
+    assert_eq!(place.post("/api/v1/runs", &place.system, &with("queue")).await.status, 202);
+    let unknown = place.post("/api/v1/runs", &place.run, &with("nothing")).await;
+    assert_eq!(unknown.refusal(), (409, "CONFLICTING_OPTIONS"));
+}

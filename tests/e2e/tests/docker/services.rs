@@ -1,147 +1,40 @@
 //! Services of the host, reached from a container both ways: by their rewritten address where the network is open, and
 //! put on the sandbox's own loopback where it is sealed.
 
-use std::net::TcpListener;
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-
-use cofferdam_e2e::processes::wait_until;
-use cofferdam_e2e::{Engine, Record};
+use cofferdam_e2e::{Engine, HostServices, Record};
 use cofferdam_scripted_model::Script;
-use tempfile::TempDir;
 
 use crate::docker::stage::Stage;
-
-const SOON: Duration = Duration::from_secs(60);
-
-/// A real PostgreSQL and a real Redis, on every address of this machine.
-struct Services {
-    daemons: Vec<Child>,
-    postgres: u16,
-    redis: u16,
-    _folder: TempDir,
-}
-
-impl Services {
-    /// Starts both, with something to find in each.
-    fn start() -> Self {
-        let folder = tempfile::Builder::new().prefix("cofferdam-services-").tempdir().expect("a temp folder");
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755))
-            .expect("our own folder");
-        let (postgres, redis) = (free_port(), free_port());
-        let daemons = vec![start_postgres(folder.path(), postgres), start_redis(folder.path(), redis)];
-        let own = Self { daemons, postgres, redis, _folder: folder };
-        let url = format!("postgres://tester@127.0.0.1:{postgres}/postgres");
-        let fill = "create table found as select 'in the database' as what";
-        wait_until(SOON, "the database answers", || {
-            succeeds(Command::new("psql").args([&url, "--command", fill]))
-        });
-        let set = ["-p", &redis.to_string(), "set", "found", "in the store"];
-        wait_until(SOON, "the store answers", || succeeds(Command::new("redis-cli").args(set)));
-        own
-    }
-}
-
-impl Drop for Services {
-    fn drop(&mut self) {
-        for daemon in &mut self.daemons {
-            let _ = daemon.kill();
-            let _ = daemon.wait();
-        }
-    }
-}
-
-fn succeeds(command: &mut Command) -> bool {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|s| s.success())
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
-}
-
-/// PostgreSQL does not run as root.
-fn as_postgres(program: PathBuf) -> Command {
-    if !rustix::process::geteuid().is_root() {
-        return Command::new(program);
-    }
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid", "postgres", "--regid", "postgres", "--clear-groups"]).arg(program);
-    command
-}
-
-fn start_postgres(folder: &Path, port: u16) -> Child {
-    let program = |name: &str| -> PathBuf {
-        let mut versions: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
-            .expect("PostgreSQL is installed")
-            .map(|version| version.expect("a version").path())
-            .collect();
-        versions.sort();
-        versions.last().expect("a version").join("bin").join(name)
-    };
-    let data = folder.join("postgres");
-    std::fs::create_dir(&data).expect("a new folder");
-    if rustix::process::geteuid().is_root() {
-        let id = Command::new("id").args(["-u", "postgres"]).output().expect("id runs");
-        let id = String::from_utf8_lossy(&id.stdout).trim().parse().expect("there is a user postgres");
-        chown(&data, Some(id), Some(id)).expect("root may");
-    }
-    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o700)).expect("our own folder");
-    let mut init = as_postgres(program("initdb"));
-    init.args(["--username=tester", "--auth=trust", "--no-sync", "--pgdata"]).arg(&data);
-    assert!(succeeds(init.env("LC_ALL", "C").current_dir("/")), "a database is made");
-    let mut rules = as_postgres(PathBuf::from("sh"));
-    rules.args(["-c", "echo 'host all all 0.0.0.0/0 trust' >> \"$0\"/pg_hba.conf"]).arg(&data);
-    assert!(succeeds(rules.current_dir("/")));
-    let mut daemon = as_postgres(program("postgres"));
-    daemon.arg("-D").arg(&data).args(["-c", "listen_addresses=*", "-c", "unix_socket_directories="]);
-    daemon.args(["-p", &port.to_string()]).current_dir("/");
-    daemon.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("postgres starts")
-}
-
-fn start_redis(folder: &Path, port: u16) -> Child {
-    let mut daemon = Command::new("redis-server");
-    daemon.args(["--port", &port.to_string(), "--bind", "0.0.0.0", "--protected-mode", "no", "--save", ""]);
-    daemon.arg("--dir").arg(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    daemon.spawn().expect("redis-server is installed")
-}
-
-const ASK: &str = "psql \"$DATABASE_URL\" --tuples-only --no-align --command 'select what from found'; \
-    redis-cli -u \"$REDIS_URL\" get found";
 
 #[test]
 fn the_hosts_services_are_reached_from_an_open_and_from_a_sealed_container() {
     let Some(engine) = Engine::find() else { return };
-    let services = Services::start();
+    let services = HostServices::start();
     let (postgres, redis) = (services.postgres, services.redis);
     let mut stage = Stage::on(&engine, Script::new([]));
-    stage.fixture.set_env(
-        "DATABASE_URL",
-        &format!("postgres://tester@localhost:{postgres}/postgres?connect_timeout=10"),
-    );
-    stage.fixture.set_env("REDIS_URL", &format!("redis://127.0.0.1:{redis}/0"));
+    services.name_to(&mut stage.fixture);
     let image =
         ["--mode", "docker", "--image", engine.base_image(), "--env", "DATABASE_URL", "--env", "REDIS_URL"];
-    let found = ["in the database", "in the store"];
+    let ask = |flags: &[&str]| stage.fixture.run(&[&image[..], flags].concat(), HostServices::ASK);
+    let found = HostServices::FOUND;
 
-    let open = stage.fixture.run(&[&image[..], &["--network", "open"]].concat(), ASK);
+    let open = ask(&["--network", "open"]);
     assert_eq!(open.outcome(), "succeeded", "{}", open.stderr);
     assert_eq!(Record::of(&stage.fixture, &open.run_id()).messages(), found, "{}", open.stderr);
 
     let forwards = [format!("{postgres}=127.0.0.1:{postgres}"), format!("{redis}=127.0.0.1:{redis}")];
-    let flags = ["--network", "sealed", "--forward", &forwards[0], "--forward", &forwards[1]];
-    let sealed = stage.fixture.run(&[&image[..], &flags].concat(), ASK);
+    let sealed = ask(&["--network", "sealed", "--forward", &forwards[0], "--forward", &forwards[1]]);
     assert_eq!(sealed.outcome(), "succeeded", "{}", sealed.stderr);
     assert_eq!(Record::of(&stage.fixture, &sealed.run_id()).messages(), found, "{}", sealed.stderr);
 
     // Without either there is no way: what was found above was found through what was asked for.
-    let closed = stage.fixture.run(&[&image[..], &["--network", "sealed"]].concat(), ASK);
+    let closed = ask(&["--network", "sealed"]);
     let told = Record::of(&stage.fixture, &closed.run_id());
     assert!(!told.messages().iter().any(|line| found.contains(line)), "{:?}", told.messages());
+
+    let settings = serde_json::json!({ "sandbox": { "forwards": services.forwards() } });
+    std::fs::write(stage.fixture.state().join("settings.json"), settings.to_string()).expect("a new file");
+    let named = ask(&["--network", "sealed", "--forward", "db"]);
+    assert_eq!(named.outcome(), "succeeded", "{}", named.stderr);
+    assert_eq!(Record::of(&stage.fixture, &named.run_id()).messages(), found, "{}", named.stderr);
 }

@@ -27,7 +27,11 @@ pub(in crate::access) const BOUNDS: &[Bound] = &[
     bound("options.env", "names of the list, or of the policy's", Some("`sandbox.env_allowlist`")),
     bound("options.mounts", "nothing", None),
     bound("options.unmask", "nothing that the settings or the policy hide", Some("`sandbox.mask.show`")),
-    bound("options.forward", "nothing", None),
+    bound(
+        "options.forward",
+        "services of `sandbox.forwards` that every run has, or that are of the list",
+        Some("`service.allowed_forwards`"),
+    ),
     bound(
         "options.image",
         "the image of the settings",

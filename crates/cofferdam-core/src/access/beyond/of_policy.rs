@@ -16,10 +16,7 @@ pub(super) fn whatever_the_policy(actor: &Actor, policy: &Policy, settings: &Set
         beyond
             .push(Beyond::new("options.mounts", format!("`{}` is a path of the node", mount.path.display())));
     }
-    if let Some(forward) = policy.egress.forwards.first() {
-        let problem = format!("port {} leads to `{}`", forward.port, forward.target);
-        beyond.push(Beyond::new("options.forward", problem));
-    }
+    beyond.extend(forwards(policy, settings));
     if let Some(tool) = policy.egress.vendor_tools.first() {
         let problem = format!("the model's vendor would run `{tool}` on the agent's behalf");
         beyond.push(Beyond::new("options.vendor_tools", problem));
@@ -81,6 +78,24 @@ fn mode_and_network(actor: &Actor, policy: &Policy, settings: &Settings) -> Opti
         }
         false => Beyond::new("options.mode", format!("mode `{mode}` is not allowed")),
     })
+}
+
+/// A service that is neither every run's nor of the list.
+fn forwards(policy: &Policy, settings: &Settings) -> Option<Beyond> {
+    let Settings { sandbox, service, .. } = settings;
+    for forward in &policy.egress.forwards {
+        let mut named = sandbox.forwards.iter().filter(|(_, set)| set.forward() == *forward);
+        let first = named.clone().next().map(|(name, _)| name);
+        if named.any(|(name, set)| set.always || service.allowed_forwards.contains(name)) {
+            continue;
+        }
+        let problem = match first {
+            Some(name) => format!("the service `{name}` is not allowed"),
+            None => format!("port {} leads to `{}`", forward.port, forward.target),
+        };
+        return Some(Beyond::new("options.forward", problem));
+    }
+    None
 }
 
 fn container(policy: &Policy, sandbox: &SandboxSettings) -> Vec<Beyond> {

@@ -197,19 +197,25 @@ fn what_the_operator_allows_is_within() {
             "allowed_roots": ["/srv/repos"],
             "allowed_repos": ["https://10.0.0.1/**"],
             "allowed_push": { "https://10.0.0.1/a/*": ["agents/*"] },
+            "allowed_forwards": ["db"],
             "max_execution_time_ms": 1_000_000,
         },
         "sandbox": {
             "env_allowlist": ["ANTHROPIC_API_KEY", "LANG"],
             "mask": { "show": [".env.test"], "hide": ["*.p12"] },
             "limits": { "memory": "8g" },
+            "forwards": {
+                "db": { "port": 5432, "target": "127.0.0.1:5432" },
+                "queue": { "port": 5672, "target": "127.0.0.1:5672" },
+                "cache": { "port": 6379, "target": "127.0.0.1:6379", "always": true },
+            },
         },
         "egress": { "sets": { "corp": ["git.corp.example:443"] } },
     }));
     let lists = lists(&settings, ChosenPolicy::Known(None));
     let within = request(given(&settings, None, Mode::Native, Network::Sealed));
     let within = RunRequest { source: git("https://10.0.0.1/a/b"), ..within };
-    let changes: [fn(&mut RunRequest); 11] = [
+    let changes: [fn(&mut RunRequest); 12] = [
         |request| request.policy.network = Network::Open,
         |request| (request.policy.mode, request.policy.network) = (Mode::Host, Network::Open),
         |request| {
@@ -222,6 +228,7 @@ fn what_the_operator_allows_is_within() {
         |request| request.policy.egress.allow.push("registry.npmjs.org:443".parse().unwrap()),
         |request| request.source = Source::Local { path: "/srv/repos/a".into() },
         |request| request.source = git("file:///srv/repos/a%20b"),
+        |request| request.policy.egress.forwards.push("5432=127.0.0.1:5432".parse().unwrap()),
         |request| request.policy.egress.push = Some("agents/fix".to_owned()),
         |request| {
             request.publish = Some(Publish { branch: "agents/fix".parse().unwrap(), commit_message: None });
@@ -231,6 +238,17 @@ fn what_the_operator_allows_is_within() {
         let mut request = within.clone();
         change(&mut request);
         assert_eq!(fields(&key(Scope::Run), &lists, &request), [""; 0], "change {index}");
+    }
+    assert_eq!(within.policy.egress.forwards.len(), 1, "one is every run's");
+    for (forward, problem) in [
+        ("5672=127.0.0.1:5672", "the service `queue` is not allowed"),
+        ("5432=127.0.0.1:5433", "port 5432 leads to `127.0.0.1:5433`"),
+    ] {
+        let mut request = within.clone();
+        request.policy.egress.forwards.push(forward.parse().unwrap());
+        let found = lists.beyond(&key(Scope::Run), &request);
+        assert_eq!((found[0].field, found[0].problem.as_str()), ("options.forward", problem));
+        assert!(found[0].ask.contains("`service.allowed_forwards`"), "{}", found[0].ask);
     }
     let elsewhere = RunRequest { source: git("https://github.com/acme/app"), ..within.clone() };
     assert_eq!(fields(&key(Scope::Run), &lists, &elsewhere), ["repo"], "there is a list");

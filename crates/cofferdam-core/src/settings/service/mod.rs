@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use self::allowed::{AllowedMode, AllowedRoot, RepoPattern};
 pub use self::allowed_push::BranchPattern;
 pub use self::web::{AllowedHost, PublicUrl, WebOrigin};
-use super::{Count, MaxConcurrency};
+use super::{Count, ForwardName, MaxConcurrency};
 use crate::access::Visibility;
 use crate::egress::{Host, is_public};
 use crate::policy::{Mode, Network};
@@ -63,6 +63,8 @@ pub struct ServiceSettings {
     /// `{"https://github.com/acme/*": ["agents/*"]}`; without it none. `*` stands for a part of the name, `**` for any number
     /// of them.
     pub allowed_push: BTreeMap<RepoPattern, Vec<BranchPattern>>,
+    /// Services of `sandbox.forwards` that such a caller may ask for, besides those that every run has.
+    pub allowed_forwards: Vec<ForwardName>,
     /// Whose runs a key with the scope `read` sees: those of every owner, or its own owner's. A key with `run` alone sees its
     /// own owner's, one with `system` all.
     pub visibility: Visibility,
@@ -116,6 +118,7 @@ impl Default for ServiceSettings {
             allowed_roots: Vec::new(),
             allowed_repos: None,
             allowed_push: BTreeMap::new(),
+            allowed_forwards: Vec::new(),
             visibility: Visibility::All,
             max_execution_time_ms: ExecutionTimeMs::of(300_000),
             drain_seconds: DrainSeconds::of(30),

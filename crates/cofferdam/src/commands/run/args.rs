@@ -70,8 +70,8 @@ pub(crate) struct RunArgs {
     /// Let it connect to HOST:PORT, or to a set such as `npm`, `pypi`, `crates`, `github` (repeatable)
     #[arg(long, value_name = "HOST:PORT|SET", allow_hyphen_values = true)]
     pub(crate) allow: Vec<String>,
-    /// Put a service on the sandbox's own 127.0.0.1:PORT (repeatable)
-    #[arg(long, value_name = "PORT=HOST:PORT", allow_hyphen_values = true)]
+    /// Put a service on the sandbox's own 127.0.0.1: one of `sandbox.forwards`, or any (repeatable)
+    #[arg(long, value_name = "NAME|PORT=HOST:PORT", allow_hyphen_values = true)]
     pub(crate) forward: Vec<String>,
     /// Let it push this branch of the repository's origin
     #[arg(long, value_name = "BRANCH", allow_hyphen_values = true)]
