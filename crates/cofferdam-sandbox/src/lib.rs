@@ -1,8 +1,9 @@
 //! Sandboxes: the sealed places in which attempts run.
 //!
-//! [`Backend`] makes them and [`Sandbox`] is one of them; `native`, `docker`, `apple` and `host` are the backends, a
-//! folder each. What a sandbox must enforce is a `Policy`; a backend that cannot enforce one refuses it and
-//! never weakens it.
+//! [`Backend`] makes them and [`Sandbox`] is one of them, with an [`Exchange`] for what goes in and out; `native`, `docker`,
+//! `apple` and `host` are the backends, a folder each. They know nothing of each other: what they share is below them
+//! (`linux`, `local`, `supervision`, `container`). What a sandbox must enforce is a `Policy`; a backend that cannot
+//! enforce one refuses it and never weakens it.
 //!
 //! This crate knows neither runs nor the store, and it does not know what is done inside: it starts our
 //! own binary there as a worker and hands over the worker's stdio.

@@ -72,3 +72,41 @@ pub(crate) struct Runtime {
     /// All of its environment.
     pub(crate) env: BTreeMap<String, String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Sandboxes outlive the program that made them, and the next one may be newer.
+    #[test]
+    fn a_plan_is_written_as_it_always_was() {
+        let client = json!({
+            "runtime": { "program": "/usr/bin/podman", "env": { "HOME": "/root" } },
+            "container": "cofferdam-1",
+            "arguments": ["run", "image"],
+        });
+        let overlay = json!({ "Overlay": { "lower": ["/veil", "/repository"], "upper": "/upper-0" } });
+        let made = [
+            (json!("Native"), overlay, json!({ "V2": { "path": "/sys/fs/cgroup/a" } })),
+            (json!({ "Runtime": client }), json!({ "Folder": { "path": "/tree" } }), json!(null)),
+        ];
+        for (inner, layers, cgroup) in made {
+            let plan = json!({
+                "node": NodeId::new(1, 1),
+                "inner": inner,
+                "attached": true,
+                "timeout_ms": 1_000,
+                "grace_ms": 100,
+                "cgroup": cgroup,
+                "limits": { "memory_bytes": 1, "cpus_milli": 2, "pids": 3 },
+                "workspace_bytes": 4,
+                "watched": ["/upper-0"],
+                "layers": layers,
+            });
+            let read: ShimPlan = serde_json::from_value(plan.clone()).unwrap();
+            assert_eq!(serde_json::to_value(&read).unwrap(), plan);
+        }
+    }
+}
