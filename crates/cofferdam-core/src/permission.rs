@@ -110,7 +110,8 @@ impl PromptSetup {
         let refuse = |problem: &str, hint: &str| {
             Some(ValueError { problem: format!("{agent} {problem}"), hint: hint.to_owned() })
         };
-        if !support.tool_lists && !(self.allowed_tools.is_empty() && self.disallowed_tools.is_empty()) {
+        let has_tools = !self.allowed_tools.is_empty() || !self.disallowed_tools.is_empty();
+        if has_tools && !support.tool_lists {
             return refuse(
                 "has no list of tools, so one would not hold",
                 "leave it out; `restricted` takes edits and commands away",
