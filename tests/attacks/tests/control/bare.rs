@@ -1,8 +1,12 @@
 //! On a host without walls.
 
-use std::process::{Command, Output};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Output, Stdio};
 
 use cofferdam_attacks::{Ending, behaviours, find};
+use rustix::process::{Pid, Signal};
 
 use crate::fixture::{As, Host};
 
@@ -20,7 +24,7 @@ pub(crate) fn every_attempt_succeeds() {
         }
     }
     assert!(failed.is_empty(), "did not succeed on a bare host: {failed:#?}");
-    let left: Vec<_> = std::fs::read_dir(&host.target.workspace).unwrap().flatten().collect();
+    let left: Vec<_> = fs::read_dir(&host.target.workspace).unwrap().flatten().collect();
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
@@ -45,6 +49,7 @@ pub(crate) fn every_behaviour_has_its_way() {
     let printed = run(&["line", "1000000"]).stdout;
     assert!(printed.len() == 1_000_000 && !printed.contains(&b'\n'));
     assert_eq!(String::from_utf8(run(&["forge"]).stdout).unwrap().trim_end(), behaviours::FORGED_EVENT);
+    every_process_has_its_mappings(&host);
     the_orphan_outlives_its_parent(&host);
 }
 
@@ -58,4 +63,20 @@ fn the_orphan_outlives_its_parent(host: &Host) {
     std::io::copy(&mut child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
     let closed = started.elapsed();
     assert!(closed.as_millis() >= 900 && closed > ended, "ended after {ended:?}, closed after {closed:?}");
+}
+
+fn every_process_has_its_mappings(host: &Host) {
+    let mut command = host.command(&["mappings", "2", "60000", "."]);
+    let mut child = command.stdout(Stdio::piped()).process_group(0).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let own = child.id();
+    let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap();
+    // Not `maps`, whose text is what takes so long.
+    let mapped = |pid: &str| fs::read_dir(format!("/proc/{pid}/map_files")).unwrap().count();
+    let counts: Vec<usize> = children.split_whitespace().map(mapped).collect();
+    rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    assert_eq!(said, "ready\n");
+    assert!(counts.len() == 2 && counts.iter().all(|count| *count >= 60_000), "{counts:?}");
 }
