@@ -8,3 +8,4 @@ mod hostile_repository;
 mod kept;
 mod ordinary_user;
 mod sources;
+mod unfolding;

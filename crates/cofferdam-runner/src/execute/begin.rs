@@ -288,7 +288,12 @@ fn checked_fetch(node: &Node, rule: FetchRule) -> Option<CheckedFetch> {
         FetchRule::Public => AddressCheck::Listed(Vec::new().into()),
         FetchRule::Listed => AddressCheck::Trusted,
     };
-    Some(CheckedFetch { dialer: node.dialer.clone(), check, runtime: tokio::runtime::Handle::current() })
+    Some(CheckedFetch {
+        dialer: node.dialer.clone(),
+        check,
+        runtime: tokio::runtime::Handle::current(),
+        most_bytes: CheckedFetch::MOST_BYTES,
+    })
 }
 
 fn spec(node: &Node, claimed: &Claimed, prepared: &Prepared) -> SandboxSpec {

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use super::kept::note_use;
 use super::mirror::Mirror;
 use super::refs::{Resolved, resolve};
+use super::unfolded::check_unfolded;
 use super::{CheckedOut, Error, Progress, Remote};
 use crate::home::Home;
 use crate::pristine_git;
@@ -45,6 +46,9 @@ pub(super) fn checkout(
     if path.exists() {
         note_use(own, &mirror, &path)?;
         return Ok((path, from));
+    }
+    if let Some(checked) = remote.checked {
+        check_unfolded(&mirror, url, &resolved.commit, checked)?;
     }
     progress.tell(format!("checking out {}", &resolved.commit[..12.min(resolved.commit.len())]));
     let partial = path.with_extension("partial");

@@ -51,7 +51,9 @@ pub(super) fn foreign_git(
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_ATTR_NOSYSTEM", "1")
         // Where a `.netrc` is looked for, and what is a home without one.
-        .env("HOME", "/dev/null");
+        .env("HOME", "/dev/null")
+        // What came small stays small: as the pack that it came in, and never as loose objects.
+        .args(["-c", "fetch.unpackLimit=1"]);
     if let Some(tunnel) = tunnel {
         command.env("https_proxy", tunnel.proxy()).env("GIT_HTTP_PROXY_AUTHMETHOD", "basic");
         for setting in

@@ -269,7 +269,7 @@ fn remove_file(path: &Path) -> Result<(), Error> {
 }
 
 /// What a folder takes on the disk. What goes away meanwhile does not count.
-fn bytes_of(path: &Path) -> u64 {
+pub(super) fn bytes_of(path: &Path) -> u64 {
     let mut folders = vec![path.to_owned()];
     let mut bytes = 0;
     while let Some(folder) = folders.pop() {

@@ -15,6 +15,7 @@ use rustix::fs::FlockOperation;
 use sha2::{Digest, Sha256};
 
 use super::fetching_git::{fetching_git, foreign_git};
+use super::kept::bytes_of;
 use super::tunnel::{CheckedFetch, Tunnel};
 use super::{Error, FetchFault, Progress, Remote};
 use crate::home::Home;
@@ -38,6 +39,8 @@ pub(super) const LOCK: &str = "lock";
 const DEADLINE: Duration = Duration::from_secs(900);
 /// How often it is asked whether anybody still waits.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
+/// How often what it has written is measured.
+const MEASURE_EVERY: Duration = Duration::from_secs(1);
 /// How much of git's own words is kept for the error.
 const MAX_SAID_BYTES: usize = 4 << 10;
 /// What is read of what git prints: the names of two refs.
@@ -72,8 +75,8 @@ impl Mirror {
             (Some(_), tunnel) => foreign_git(&mirror.git, url, remote.credential, tunnel.as_ref()),
         };
         let fetched = match mirror.path.exists() {
-            false => mirror.clone_new(url, fetching(), progress),
-            true => mirror.update(url, wanted, &fetching, progress),
+            false => mirror.clone_new(url, fetching(), remote.checked, progress),
+            true => mirror.update(url, wanted, &fetching, remote.checked, progress),
         };
         match (fetched, tunnel.and_then(|tunnel| tunnel.trouble())) {
             // What the tunnel saw is the cause of what git says.
@@ -94,13 +97,18 @@ impl Mirror {
         &self,
         url: &RepoUrl,
         mut command: Command,
+        bound: Option<&CheckedFetch>,
         progress: &mut Progress<'_>,
     ) -> Result<(), Error> {
         let partial = self.path.with_extension("partial");
         remove_tree(&partial).map_err(|error| Error::writing(&partial, error))?;
         command.args(["clone", "--mirror", "--progress", "--no-recurse-submodules", "--template=", "--"]);
         command.arg(url.as_str()).arg(&partial);
-        run(command, url, &partial, progress)?;
+        if let Err(error) = run(command, url, &partial, bound, progress) {
+            // The first error is the one to tell; what stays is removed with the next try.
+            let _ = remove_tree(&partial);
+            return Err(error);
+        }
         fs::rename(&partial, &self.path).map_err(|error| Error::writing(&self.path, error))
     }
 
@@ -109,18 +117,19 @@ impl Mirror {
         url: &RepoUrl,
         wanted: Option<&str>,
         git: &dyn Fn() -> Command,
+        bound: Option<&CheckedFetch>,
         progress: &mut Progress<'_>,
     ) -> Result<(), Error> {
         let mut command = git();
         command.arg("--git-dir").arg(&self.path);
         command.args(["fetch", "--prune", "--progress", "--no-recurse-submodules", "--no-write-fetch-head"]);
         command.args(["--no-auto-maintenance", "--", url.as_str(), "+refs/*:refs/*"]);
-        run(command, url, &self.path, progress)?;
+        run(command, url, &self.path, bound, progress)?;
         // A fetch leaves the mirror's HEAD alone, and the default branch may have another name by now.
         if wanted.is_none() {
             let mut command = git();
             command.args(["ls-remote", "--symref", "--", url.as_str(), "HEAD"]);
-            let said = run(command, url, &self.path, progress)?;
+            let said = run(command, url, &self.path, bound, progress)?;
             let head = said.lines().find_map(|line| line.strip_prefix("ref: ")?.strip_suffix("\tHEAD"));
             if let Some(head) = head.filter(|head| head.starts_with("refs/heads/") && !head.contains("..")) {
                 let file = self.path.join("HEAD");
@@ -197,13 +206,20 @@ fn checked_way(url: &RepoUrl, checked: &CheckedFetch) -> Result<Option<Tunnel>, 
     }
 }
 
-/// Runs git to its end, passes its progress on, and returns what it printed.
+/// Runs git to its end, passes its progress on, and returns what it printed. `target` is what it writes, within a bound.
 fn run(
     mut command: Command,
     url: &RepoUrl,
     target: &Path,
+    bound: Option<&CheckedFetch>,
     progress: &mut Progress<'_>,
 ) -> Result<String, Error> {
+    let check_size = || match bound {
+        Some(checked) if bytes_of(target) > checked.most_bytes => Err(checked.too_large(url)),
+        _ => Ok(()),
+    };
+    // One that is too large already does not grow with every try.
+    check_size()?;
     let spawned = command.current_dir("/").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child =
         spawned.map_err(|error| Error::Io { action: "start", path: "git".into(), source: error })?;
@@ -215,9 +231,10 @@ fn run(
         let _ = io::copy(&mut stdout, &mut io::sink());
         read.map(|_| text).unwrap_or_default()
     });
-    let said = follow(&mut child, url, progress)?;
+    let said = follow(&mut child, url, &check_size, progress)?;
     let status = child.wait().map_err(|error| Error::writing(target, error))?;
     if status.success() {
+        check_size()?;
         return Ok(String::from_utf8_lossy(&printed.join().unwrap_or_default()).into_owned());
     }
     if said.contains("No space left on device") || said.contains("Disk quota exceeded") {
@@ -229,8 +246,13 @@ fn run(
     Err(Error::Fetch { url: url.to_string(), fault: FetchFault::of(&said), message })
 }
 
-/// Passes git's progress on until it ends or its time is up; returns the end of what it said.
-fn follow(child: &mut Child, url: &RepoUrl, progress: &mut Progress<'_>) -> Result<String, Error> {
+/// Passes git's progress on until it ends, its time is up or it has written too much; returns the end of what it said.
+fn follow(
+    child: &mut Child,
+    url: &RepoUrl,
+    check_size: &dyn Fn() -> Result<(), Error>,
+    progress: &mut Progress<'_>,
+) -> Result<String, Error> {
     let mut stderr = child.stderr.take().expect("stderr was piped by the caller");
     // A few lines: a reader that falls behind slows git down instead of filling memory.
     let (lines, received) = mpsc::sync_channel::<String>(16);
@@ -254,6 +276,7 @@ fn follow(child: &mut Child, url: &RepoUrl, progress: &mut Progress<'_>) -> Resu
         let _ = lines.send(String::from_utf8_lossy(&line).into_owned());
     });
     let started = Instant::now();
+    let mut measured = started;
     let mut said = String::new();
     loop {
         match received.recv_timeout(CHECK_EVERY) {
@@ -271,7 +294,13 @@ fn follow(child: &mut Child, url: &RepoUrl, progress: &mut Progress<'_>) -> Resu
         }
         let late = || Error::FetchDeadline { url: url.to_string(), within: DEADLINE };
         let in_time = if started.elapsed() < DEADLINE { Ok(()) } else { Err(late()) };
-        if let Err(error) = in_time.and_then(|()| progress.check()) {
+        let in_size = if measured.elapsed() < MEASURE_EVERY {
+            Ok(())
+        } else {
+            measured = Instant::now();
+            check_size()
+        };
+        if let Err(error) = in_time.and(in_size).and_then(|()| progress.check()) {
             // Its helpers end when their pipes to it break.
             let _ = child.kill();
             let _ = child.wait();
@@ -297,7 +326,7 @@ mod tests {
         let url = RepoUrl::parse("https://host.example/a", LocalUrls::Allow).unwrap();
         let mut longest = 0;
         let mut tell = |line: String| longest = longest.max(line.len());
-        let said = run(command, &url, Path::new("/tmp"), &mut Progress::new(&mut tell, &|| false));
+        let said = run(command, &url, Path::new("/tmp"), None, &mut Progress::new(&mut tell, &|| false));
         let Err(Error::Fetch { message, .. }) = said else { panic!("{said:?}") };
         assert!(
             message.len() <= 2 * MAX_SAID_BYTES && longest <= MAX_SAID_BYTES,

@@ -30,6 +30,7 @@ mod remove;
 mod survey;
 mod target;
 mod tunnel;
+mod unfolded;
 mod veil;
 mod view;
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
-use cofferdam_core::{HostPort, with_causes};
+use cofferdam_core::{HostPort, RepoUrl, with_causes};
 use cofferdam_net::{AddressCheck, DialError, Dialer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -19,10 +19,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::FetchFault;
+use super::{Error, FetchFault};
 
-/// What the host may send in one fetch: several times the largest repository that people work on.
-const MOST_BYTES: u64 = 8 << 30;
 /// The longest head of a request for a connection.
 const MOST_HEAD: usize = 8 << 10;
 /// How long such a head may take: git is on this machine.
@@ -41,6 +39,22 @@ pub struct CheckedFetch {
     pub check: AddressCheck,
     /// Where the connections are made.
     pub runtime: Handle,
+    /// What the host may send, and what a mirror and a checkout may be.
+    pub most_bytes: u64,
+}
+
+impl CheckedFetch {
+    /// Several times the largest repository that people work on.
+    pub const MOST_BYTES: u64 = 8 << 30;
+
+    pub(super) fn too_large(&self, url: &RepoUrl) -> Error {
+        let (fault, message) = self.too_large_fault();
+        Error::Fetch { url: url.to_string(), fault, message }
+    }
+
+    fn too_large_fault(&self) -> (FetchFault, String) {
+        (FetchFault::Address, format!("it is larger than {} bytes", self.most_bytes))
+    }
 }
 
 /// A proxy for one fetch. It ends when it is dropped.
@@ -56,7 +70,6 @@ struct State {
     target: HostPort,
     /// What git says to show that it is the git that was started for this fetch, and not somebody else on this machine.
     authorization: String,
-    most_bytes: u64,
     left: AtomicU64,
     trouble: Mutex<Option<(FetchFault, String)>>,
 }
@@ -64,10 +77,6 @@ struct State {
 impl Tunnel {
     /// Listens for the git of one fetch. Not to be called on a thread that drives tasks.
     pub(super) fn open(fetch: &CheckedFetch, target: HostPort) -> io::Result<Self> {
-        Self::open_for(fetch, target, MOST_BYTES)
-    }
-
-    fn open_for(fetch: &CheckedFetch, target: HostPort, most_bytes: u64) -> io::Result<Self> {
         let listener = fetch.runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
         let mut bits = [0_u8; 16];
@@ -78,8 +87,7 @@ impl Tunnel {
             fetch: fetch.clone(),
             target,
             authorization: format!("Basic {pair}"),
-            most_bytes,
-            left: AtomicU64::new(most_bytes),
+            left: AtomicU64::new(fetch.most_bytes),
             trouble: Mutex::default(),
         });
         let task = fetch.runtime.spawn(accept(listener, Arc::clone(&state)));
@@ -183,7 +191,8 @@ async fn carry(mut client: TcpStream, mut host: TcpStream, state: &State) {
         carried = copy_within(&mut from_host, &mut to_client, &state.left) => match carried {
             Carried::All => {}
             Carried::UpToTheLimit => {
-                state.note(FetchFault::Address, format!("it is larger than {} bytes", state.most_bytes));
+                let (fault, message) = state.fetch.too_large_fault();
+                state.note(fault, message);
             }
         },
     }

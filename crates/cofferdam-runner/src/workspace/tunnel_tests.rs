@@ -16,9 +16,9 @@ async fn server(said: &'static [u8]) -> HostPort {
 
 async fn tunnel(target: &HostPort, check: AddressCheck, most_bytes: u64) -> Tunnel {
     let dialer = Dialer::new(&["127.0.0.1:9".parse().unwrap()], Duration::from_secs(5));
-    let fetch = CheckedFetch { dialer, check, runtime: Handle::current() };
+    let fetch = CheckedFetch { dialer, check, runtime: Handle::current(), most_bytes };
     let target = target.clone();
-    tokio::task::spawn_blocking(move || Tunnel::open_for(&fetch, target, most_bytes).unwrap()).await.unwrap()
+    tokio::task::spawn_blocking(move || Tunnel::open(&fetch, target).unwrap()).await.unwrap()
 }
 
 async fn ask(tunnel: &Tunnel, target: &str, authorization: &str) -> String {
