@@ -106,18 +106,18 @@ pub use seal::{
     MountFact, NamespaceFact, OutsideSeal, Seal, Tried,
 };
 pub use settings::{
-    Agent, AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings,
+    Added, Agent, AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings,
     ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl, BranchPattern, Capacity,
     ContainerNetwork, Count, Cpus, DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings,
     EngineAddress, ExecutionTimeMs, FilePattern, ForwardName, ForwardPort, ForwardSettings,
-    GitCredentialSettings, GitHost, GitPath, GitScope, GitSettings, KeyPath, Layer, LimitOverrides,
-    LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, NativeSettings, OciRuntime,
-    OpenFiles, Origin, OutputSize, PidsLimit, PolicyName, PolicySettings, PriceSetting, PriceSettings,
-    PublicUrl, Refused, RepoPattern, RetentionDays, RetentionSettings, RetentionSize, Role, RoleSettings,
-    RolesSettings, RuntimeCommand, SandboxSettings, ServiceSettings, Settings, SettingsError, Size, Storage,
-    StoreConnections, StorePooler, StoreSettings, StoreUrl, TimeoutSeconds, TokenVariable, VariableName,
-    WebOrigin, add_agent, read_layer, reference as settings_reference, schema as settings_schema, set_mode,
-    tighten,
+    GitCredentialSettings, GitHost, GitPath, GitScope, GitSettings, Imported, KeyPath, Layer, LeftOut,
+    LimitOverrides, LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, NativeSettings,
+    OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit, PolicyName, PolicySettings, PriceSetting,
+    PriceSettings, PublicUrl, Refused, RepoPattern, RetentionDays, RetentionSettings, RetentionSize, Role,
+    RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, ServiceSettings, Settings, SettingsError,
+    Size, Storage, StoreConnections, StorePooler, StoreSettings, StoreUrl, TimeoutSeconds, TokenVariable,
+    VariableName, WebOrigin, add_agent, add_setting, import, read_layer, reference as settings_reference,
+    schema as settings_schema, set_mode, tighten,
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

@@ -58,7 +58,7 @@ pub(crate) enum Command {
     /// Find out whether agents are logged in
     #[command(subcommand)]
     Auth(AuthCommand),
-    /// Look at what can be set
+    /// Look at what can be set, and import settings of TinyClaw
     #[command(subcommand)]
     Settings(SettingsCommand),
     Trust(TrustArgs),

@@ -67,7 +67,7 @@ fn help_names_every_command() {
                    settings
       agents       List and show the agents that can be named
       auth         Find out whether agents are logged in
-      settings     Look at what can be set
+      settings     Look at what can be set, and import settings of TinyClaw
       trust        Let a repository's settings take effect and git tokens open its origin, as both are
                    now
       serve        Take tasks over HTTP and run them, until it is told to stop

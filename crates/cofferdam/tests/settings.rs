@@ -235,3 +235,51 @@ fn trust_shows_what_takes_effect_and_forgets_it_after_an_edit() {
     assert_eq!(listed(), "");
     assert_eq!(place.says(&["trust", "revoke"]).0, Some(2));
 }
+
+#[test]
+fn settings_of_tinyclaw_are_shown_and_written_on_request_alone_and_over_nothing() {
+    let place = Place::new();
+    let theirs = json!({
+        "channels": {"telegram": {"bot_token": "hunter2hunter2"}},
+        "sandbox": {"mode": "docker", "max_attempts": 3, "docker": {"memory": "4g", "network": "restricted"}},
+        "agents": {"coder": {"provider": "openai", "working_directory": "/w"}},
+    });
+    let file = place.path("theirs.json");
+    std::fs::write(&file, theirs.to_string()).expect("a new file");
+    let file = file.to_str().expect("text");
+    let ours = place.path("home/.cofferdam/settings.json");
+
+    let (code, stdout, stderr) = place.says(&["settings", "import", file]);
+    assert_eq!(code, Some(0), "{stderr}");
+    let printed: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(printed["agents"]["coder"]["provider"], "codex", "{printed}");
+    for line in ["left out channels: ", "left out sandbox.docker.network: ", "nothing was written"] {
+        assert!(stderr.contains(line), "{line}: {stderr}");
+    }
+    assert!(!stderr.contains("hunter2") && !stdout.contains("hunter2"), "{stderr}");
+    assert!(!ours.exists(), "nothing was asked to be written");
+
+    place.global("{\n  \"sandbox\": {\n    \"max_attempts\": 2\n  }\n}\n");
+    let (code, _, stderr) = place.says(&["settings", "import", file, "--write"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("kept sandbox.max_attempts as it is"), "{stderr}");
+    let written = std::fs::read_to_string(&ours).expect("it is there");
+    assert!(written.contains("\n    \"max_attempts\": 2\n"), "{written}");
+    let shown = place.shown();
+    assert_eq!(shown["settings"]["sandbox"]["mode"], "docker");
+    assert_eq!(shown["settings"]["sandbox"]["docker"]["memory"], "4g");
+    let (_, again, _) = place.says(&["settings", "import", file, "--write", "--json"]);
+    let again: Value = serde_json::from_str(&again).expect("JSON");
+    assert_eq!(again["kept"].as_array().map(Vec::len), Some(4), "{again}");
+    assert_eq!(std::fs::read_to_string(&ours).expect("it is there"), written);
+
+    for (name, content) in [("none.json", None), ("list.json", Some("[]"))] {
+        let path = place.path(name);
+        if let Some(content) = content {
+            std::fs::write(&path, content).expect("a new file");
+        }
+        let (code, _, stderr) = place.says(&["settings", "import", path.to_str().expect("text")]);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("settings.json of TinyClaw"), "{stderr}");
+    }
+}

@@ -1,5 +1,7 @@
 //! Changes of a settings file that leave every other byte as it was.
 
+use serde_json::{Value, json};
+
 use super::agents::{Agent, AgentName};
 use super::key_path::KeyPath;
 use super::layers::Origin;
@@ -75,6 +77,44 @@ pub fn add_agent(text: &str, name: &AgentName, provider: Agent) -> Result<String
     }
 }
 
+/// Whether a key could be added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Added {
+    /// The text with it.
+    Text(String),
+    /// It is there already, and stays as it is.
+    IsThere,
+}
+
+/// The text with a key added, every other byte as it was. One that is there is not replaced.
+///
+/// # Errors
+/// The text is no settings file, or would be none with this in it: what cannot be read is not written over.
+pub fn add_setting(text: &str, path: &KeyPath, value: &Value) -> Result<Added, SettingsError> {
+    let nested = |keys: &[&str]| keys.iter().rev().fold(value.clone(), |value, key| json!({ *key: value }));
+    let keys = path.keys();
+    if text.trim().is_empty() {
+        return Ok(Added::Text(format!("{:#}\n", nested(&keys))));
+    }
+    let (mark, text) = match text.strip_prefix('\u{feff}') {
+        Some(rest) => ("\u{feff}", rest),
+        None => ("", text),
+    };
+    read_layer(text, &Origin::Default)?;
+    let root = locate(text)?;
+    let mut object = &root;
+    for (index, key) in keys.iter().enumerate() {
+        let Some(member) = object.member(key) else {
+            let member = format!("{}: {}", json!(key), nested(&keys[index + 1..]));
+            let changed = insert(text, object.span.start, &object.shape, &member);
+            read_layer(&changed, &Origin::Default)?;
+            return Ok(Added::Text(format!("{mark}{changed}")));
+        };
+        object = &member.value;
+    }
+    Ok(Added::IsThere)
+}
+
 /// Puts a member in front of the others, on a line of its own where they are on theirs.
 fn insert(text: &str, object: usize, shape: &Shape, member: &str) -> String {
     let (before, after) = text.split_at(object + 1);
@@ -141,6 +181,26 @@ mod tests {
         let there = "{\"agents\": {\"coder\": {\"provider\": \"opencode\"}}}";
         assert!(add_agent(there, &coder, Agent::Codex).is_err());
         assert!(add_agent("{", &coder, Agent::Codex).is_err());
+    }
+
+    #[test]
+    fn a_setting_is_added_and_none_is_replaced() {
+        let add =
+            |text: &str| add_setting(text, &KeyPath::new(["sandbox", "docker", "memory"]), &json!("2g"));
+        for (before, after) in [
+            ("", "{\n  \"sandbox\": {\n    \"docker\": {\n      \"memory\": \"2g\"\n    }\n  }\n}\n"),
+            ("{}", "{ \"sandbox\": {\"docker\":{\"memory\":\"2g\"}} }"),
+            (
+                "{\n  \"sandbox\": {\n    \"mode\": \"docker\"\n  }\n}\n",
+                "{\n  \"sandbox\": {\n    \"docker\": {\"memory\":\"2g\"},\n    \"mode\": \"docker\"\n  }\n}\n",
+            ),
+        ] {
+            assert_eq!(add(before), Ok(Added::Text(after.to_owned())), "{before}");
+        }
+        assert_eq!(add("{\"sandbox\": {\"docker\": {\"memory\": \"1g\"}}}"), Ok(Added::IsThere));
+        assert!(add("{").is_err());
+        let bad = add_setting("{}", &KeyPath::new(["sandbox", "mode"]), &json!("vm"));
+        assert!(bad.is_err(), "{bad:?}");
     }
 
     #[test]

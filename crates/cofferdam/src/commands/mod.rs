@@ -50,7 +50,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Init(args) => init::run(&args, caller).await,
         Command::Agents(command) => agents::run(&command, caller),
         Command::Auth(command) => auth::run(command, caller).await,
-        Command::Settings(command) => settings::run(&command),
+        Command::Settings(command) => settings::run(&command, caller),
         Command::Trust(args) => trust::run(&args, caller).await,
         Command::Serve(args) => serve::run(&args, caller).await,
         Command::Work(args) => work::run(&args, caller).await,

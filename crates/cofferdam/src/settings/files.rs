@@ -38,6 +38,15 @@ pub(super) fn global_text(path: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
+/// The text of a settings file that the caller names, of whichever program; or why there is none.
+pub(crate) fn foreign_text(path: &Path) -> Result<String, String> {
+    match global_text(path) {
+        Ok(Some(text)) => Ok(text),
+        Ok(None) => Err("there is no such file".to_owned()),
+        Err(failure) => Err(failure.message().to_owned()),
+    }
+}
+
 /// The settings file in a folder, unless that is the state folder itself.
 ///
 /// A symlink, in the place of the file or of its folder, is refused: it would be another file under a name that was

@@ -14,7 +14,7 @@ use std::sync::Once;
 use cofferdam_core::{Effective, Layer, Origin, Refused, Settings, StoreSettings, read_layer, tighten};
 
 pub(crate) use self::environment::{docker, service};
-pub(crate) use self::files::{LocalFile, local_file};
+pub(crate) use self::files::{LocalFile, foreign_text, local_file};
 pub(crate) use self::prices::prices;
 pub(crate) use self::trust::TrustRecord;
 pub(crate) use self::trust_list::trust_list;

@@ -1,7 +1,10 @@
 //! `cofferdam settings …`: what can be set, and who may do what.
 
+mod import;
+
 use clap::Subcommand;
 
+use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::terminal;
@@ -15,6 +18,7 @@ pub(crate) enum SettingsCommand {
     Reference,
     /// Print who may do what, as Markdown
     Access,
+    Import(import::ImportArgs),
 }
 
 /// What stands in front of the tables.
@@ -23,13 +27,14 @@ const INTRODUCTION: &str = include_str!("introduction.md");
 const CONTAINERS: &str = include_str!("containers.md");
 
 /// Does what was asked.
-pub(crate) fn run(command: &SettingsCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(command: &SettingsCommand, caller: &Caller) -> Result<ExitCode, Failure> {
     let text = match command {
         SettingsCommand::Schema => format!("{:#}\n", cofferdam_core::settings_schema()),
         SettingsCommand::Reference => {
             format!("{INTRODUCTION}{}\n{CONTAINERS}", cofferdam_core::settings_reference())
         }
         SettingsCommand::Access => cofferdam_core::access_reference(),
+        SettingsCommand::Import(args) => return import::run(args, caller),
     };
     terminal::write_stdout(text.as_bytes())?;
     Ok(ExitCode::Succeeded)
