@@ -56,7 +56,7 @@ pub(crate) fn every_behaviour_has_its_way() {
 /// The program ends at once; the orphan's end shows as the end of the output that it keeps open.
 fn the_orphan_outlives_its_parent(host: &Host) {
     let mut command: Command = host.command(&["outlive", "1"]);
-    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let started = std::time::Instant::now();
     assert!(child.wait().unwrap().success());
     let ended = started.elapsed();
