@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn every_entry_counts_and_no_name_is_taken_for_a_size() {
         let listed =
-            b"100644 blob 00aa      10\ta\t1 9\0040000 tree 00bb       -\tb\0100644 blob 00cc   10000\tc\0";
+            b"100644 blob 00aa      10\ta\t1 9\x00040000 tree 00bb       -\tb\x00100644 blob 00cc   10000\tc\0";
         let left = |most: u64| left_of(most, &mut &listed[..]).unwrap();
         assert_eq!(left(2 * LEAST + 10_000), Some(0));
         assert_eq!(left(2 * LEAST + 9_999), None);
