@@ -117,6 +117,8 @@ codes! {
     ConflictingOptions = "CONFLICTING_OPTIONS", 409;
     /// There is a project of this name.
     ProjectExists = "PROJECT_EXISTS", 409;
+    /// No node can use the mode that the service was to be switched to; nothing was changed.
+    ModeUnusable = "MODE_UNUSABLE", 409;
     /// The body is longer than this service reads.
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413;
     /// The body is not `application/json`.
@@ -133,6 +135,8 @@ codes! {
     RepositoryUnreachable = "REPOSITORY_UNREACHABLE", 502;
     /// The record cannot be written or read now. Nothing that was acknowledged is lost; come back later.
     StoreUnavailable = "STORE_UNAVAILABLE", 503;
+    /// No node answers: none is running, or it took too long.
+    NodeUnavailable = "NODE_UNAVAILABLE", 503;
     /// There are too many open connections, or streams, or waiting calls.
     Busy = "BUSY", 503;
     /// The run timed out.

@@ -9,6 +9,7 @@ mod allow;
 mod artifact;
 mod audit;
 pub mod client;
+mod config;
 mod dead_letter;
 mod dry_run;
 mod error;
@@ -22,6 +23,7 @@ mod project;
 mod run;
 mod settings;
 pub mod sse;
+mod system;
 mod trust;
 
 pub use agent::{AgentList, AgentResponse};
@@ -29,6 +31,7 @@ pub use allow::{AllowRequest, AllowResponse};
 pub use artifact::{ArtifactList, ArtifactResponse};
 pub use audit::{AuditList, AuditQuery, AuditResponse};
 pub use client::{Client, ClientError};
+pub use config::{ChangeConfigRequest, ConfigResponse, EffectiveEnvironment};
 pub use dead_letter::{DeadLetterList, DeadLetterResponse};
 pub use dry_run::{DryRunResponse, ExecuteAnswer};
 pub use error::{ErrorBody, ErrorCode};
@@ -42,6 +45,8 @@ pub use project::{ProjectList, ProjectResponse};
 pub use run::{AttemptResponse, CancelResponse, MOST_RUNS, RunList, RunResponse, SealResponse};
 pub use settings::{OriginResponse, SettingResponse, SettingsResponse};
 pub use trust::{TrustList, TrustState, TrustedFileResponse, TrustedOriginResponse};
+
+pub use system::{AuthQuery, AuthStatusResponse, DoctorQuery, DoctorResponse, NodeDoctor};
 
 /// What a caller asks for: the core's own descriptions, under the names that they have over the wire.
 pub use cofferdam_core::text_schema as schema;

@@ -29,7 +29,7 @@ pub struct SettingResponse {
 /// Where a value was set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OriginResponse {
-    /// `default`, `global`, `local`, `untrusted` or `environment`.
+    /// `default`, `global`, `local`, `untrusted`, `environment` or `system_config`.
     pub kind: String,
     /// The file, if it is in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +37,9 @@ pub struct OriginResponse {
     /// The variable, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
+    /// The key of `GET /config`, if it was set there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The same for people.
     pub shown: String,
 }
@@ -55,13 +58,14 @@ impl From<&Effective> for SettingsResponse {
 
 impl From<&Origin> for OriginResponse {
     fn from(origin: &Origin) -> Self {
-        let (path, variable) = match origin {
-            Origin::Default => (None, None),
-            Origin::Global(path) | Origin::Local(path) | Origin::Untrusted(path) => (Some(path), None),
-            Origin::Environment(variable) => (None, Some((*variable).to_owned())),
+        let (path, variable, key) = match origin {
+            Origin::Default => (None, None, None),
+            Origin::Global(path) | Origin::Local(path) | Origin::Untrusted(path) => (Some(path), None, None),
+            Origin::Environment(variable) => (None, Some((*variable).to_owned()), None),
+            Origin::SystemConfig(key) => (None, None, Some(key.to_string())),
         };
         let path = path.map(|path| path.to_string_lossy().into_owned());
-        Self { kind: origin.kind().to_owned(), path, variable, shown: origin.to_string() }
+        Self { kind: origin.kind().to_owned(), path, variable, key, shown: origin.to_string() }
     }
 }
 

@@ -75,6 +75,10 @@ id!(
     ProjectId, "project", "prj_"
 );
 id!(
+    /// Names one question to a node.
+    NodeRequestId, "request", "ask_"
+);
+id!(
     /// Names one API key. It is not the key.
     KeyId, "key", "key_"
 );

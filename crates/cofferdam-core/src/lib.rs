@@ -24,6 +24,7 @@ mod loopback;
 mod mask;
 mod message;
 mod node_name;
+mod node_request;
 mod outcome;
 mod permission;
 mod placement;
@@ -42,6 +43,7 @@ mod run_list_input;
 mod seal;
 mod settings;
 pub mod strict_json;
+mod system_config;
 mod text;
 pub mod text_schema;
 mod value;
@@ -64,13 +66,14 @@ pub use egress::{
 pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};
 pub use git_reference::git_reference;
-pub use ids::{AttemptRef, IdError, KeyId, NodeId, PlaceId, ProjectId, RunId, SandboxId};
+pub use ids::{AttemptRef, IdError, KeyId, NodeId, NodeRequestId, PlaceId, ProjectId, RunId, SandboxId};
 pub use image::{ImageReference, ImageReferenceError};
 pub use iso_time::iso_time;
 pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use node_name::NodeName;
+pub use node_request::{ModeTrial, NodeTask};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
 pub use permission::{PermissionMode, Support};
 pub use placement::{Lane, Placement, Priority};
@@ -98,7 +101,7 @@ pub use run::{
 pub use run_input::{
     Asked, Choice, Context, INPUT_FIELDS, InputError, InputErrorKind, InputSyntax, MODEL_KEYS, MayNamePath,
     MountInput, PathUse, Placing, RunInput, RunOptions, Surroundings, Validated, Variable, Workspace,
-    allow_rules, bounds, choose_agent, find_source, validate,
+    allow_rules, bounds, check_policy, choose_agent, find_source, validate,
 };
 pub use run_list_input::RunListInput;
 pub use seal::{
@@ -118,6 +121,10 @@ pub use settings::{
     Size, Storage, StoreConnections, StorePooler, StoreSettings, StoreUrl, TimeoutSeconds, TokenVariable,
     VariableName, WebOrigin, add_agent, add_setting, import, read_layer, reference as settings_reference,
     schema as settings_schema, set_mode, tighten,
+};
+pub use system_config::{
+    CONFIG_KEYS, ConfigKey, ConfigReport, ConfigUpdates, ConfigValue, LONGEST_CONFIG_VALUE, LaunchMode,
+    Sets as ConfigSets, SystemConfig, reference as config_reference, sandboxed,
 };
 pub use value::ValueError;
 pub use walls::{Wall, WallPlan};

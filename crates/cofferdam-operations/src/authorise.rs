@@ -58,16 +58,17 @@ impl Operations {
         action: Action,
         id: &RunId,
     ) -> Result<RunRecord, Error> {
-        self.authorise_at_all(actor, action, id.as_str()).await?;
+        let now = self.now().await?;
+        now.authorise_at_all(actor, action, id.as_str()).await?;
         let record = self.store.run(id).await?;
         let mut request = record.request.clone();
         if action == Action::SendMessage && !actor.is_unbounded() {
             // Whoever speaks to an agent has what the agent reaches, and the operator may have added to that.
             request.policy.egress.allow.extend(self.store.allowances(id).await?);
         }
-        let beyond = self.beyond(actor, &request, ChosenPolicy::Unknown).await?;
+        let beyond = now.beyond(actor, &request, ChosenPolicy::Unknown).await?;
         let subject = Subject::Run { owner: &record.owner, beyond: &beyond };
-        self.authorise(actor, action, id.as_str(), subject).await.map_err(|error| hidden(id, error))?;
+        now.authorise(actor, action, id.as_str(), subject).await.map_err(|error| hidden(id, error))?;
         Ok(record)
     }
 

@@ -1,6 +1,8 @@
 //! Why an operation was not done. What a caller says about it, and with which status, is the caller's own.
 
-use cofferdam_core::{InputError, KeyId, Network, ProjectName, Refusal, RunId, RunState};
+use cofferdam_core::{InputError, KeyId, Mode, Network, ProjectName, Refusal, RunId, RunState};
+
+use crate::config::NodeTrial;
 
 /// Why an operation was not done.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +50,17 @@ pub enum Error {
     /// There is no such key.
     #[error("there is no key {0}")]
     KeyNotFound(KeyId),
+    /// No node can use what was to be changed to.
+    #[error("no node can use mode `{mode}`; nothing was changed")]
+    ModeUnusable {
+        /// The mode.
+        mode: Mode,
+        /// What each node found.
+        trials: Vec<NodeTrial>,
+    },
+    /// No node answers.
+    #[error("{0}")]
+    NodeUnavailable(String),
     /// The record refused or failed.
     #[error(transparent)]
     Store(cofferdam_store::Error),

@@ -7,9 +7,11 @@
 //! This crate knows core and the store. It does not know HTTP, flags, sandboxes or processes; facts about paths and files come
 //! through a trait that the caller implements.
 
+mod asking;
 mod audit;
 mod authorise;
 mod clock;
+mod config;
 mod dead_letters;
 mod error;
 mod keys;
@@ -25,8 +27,12 @@ use std::sync::Arc;
 use cofferdam_core::Effective;
 use cofferdam_store::Store;
 
+use config::InForce;
+
+pub use asking::{Answered, CheckPlace};
 pub use audit::AuditPage;
 pub use clock::now_ms;
+pub use config::{ConfigChange, ConfigChanged, NodeTrial};
 pub use error::Error;
 pub use keys::{KeyText, MadeKey, NotAKey};
 pub use random::random_bits;
@@ -39,34 +45,38 @@ pub use runs::{
 pub struct Operations {
     store: Store,
     settings: Arc<Effective>,
+    in_force: InForce,
     is_below_linked_root: RootLookup,
+    /// Whether callers of this machine need no key.
+    is_open_on_loopback: bool,
 }
 
 /// Whether a root of `service.allowed_roots` that is itself a link leads above a path, whose own links were followed.
 pub type RootLookup = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 impl Operations {
-    /// Operations on a record, judged by these settings.
+    /// Operations of a service on a record, judged by these settings with what is on record over them.
     #[must_use]
     pub fn new(store: Store, settings: Arc<Effective>, is_below_linked_root: RootLookup) -> Self {
-        Self { store, settings, is_below_linked_root }
+        let in_force = InForce::Recorded(Arc::default());
+        Self { store, settings, in_force, is_below_linked_root, is_open_on_loopback: false }
     }
 
-    /// Operations for our own roles and for whoever sits at this machine, whom no setting of the service binds.
+    /// The same for a service whose callers on this machine need no key.
+    #[must_use]
+    pub fn open_on_loopback(self) -> Self {
+        Self { is_open_on_loopback: true, ..self }
+    }
+
+    /// Operations for our own roles and for whoever sits at this machine, whom no setting of the service binds, on record or not.
     #[must_use]
     pub fn for_own_use(store: Store) -> Self {
-        Self::new(store, Arc::default(), Arc::new(|_| false))
+        Self { in_force: InForce::Fixed, ..Self::new(store, Arc::default(), Arc::new(|_| false)) }
     }
 
     /// The same operations, judged by these settings.
     #[must_use]
     pub fn with_settings(self, settings: Arc<Effective>) -> Self {
         Self { settings, ..self }
-    }
-
-    /// The settings that requests are judged by.
-    #[must_use]
-    pub fn settings(&self) -> &Effective {
-        &self.settings
     }
 }

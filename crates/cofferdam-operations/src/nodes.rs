@@ -1,6 +1,8 @@
 //! Reading what executes runs.
 
-use cofferdam_core::{Action, Actor, Subject};
+use std::sync::Arc;
+
+use cofferdam_core::{Action, Actor, Effective, Subject};
 use cofferdam_store::NodeRecord;
 
 use crate::Operations;
@@ -16,12 +18,13 @@ impl Operations {
         Ok(self.store.nodes().await?)
     }
 
-    /// Whether an actor may list the agents that can be named.
+    /// The settings of this moment, for somebody who may list the agents that they name.
     ///
     /// # Errors
-    /// [`Error::Refused`].
-    pub async fn may_list_agents(&self, actor: &Actor) -> Result<(), Error> {
-        self.authorise(actor, Action::ListAgents, "", Subject::Nothing).await
+    /// [`Error`].
+    pub async fn agents_in_force(&self, actor: &Actor) -> Result<Arc<Effective>, Error> {
+        self.authorise(actor, Action::ListAgents, "", Subject::Nothing).await?;
+        Ok(self.now().await?.settings)
     }
 
     /// Whether an actor may read numbers for monitoring.

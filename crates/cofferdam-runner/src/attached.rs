@@ -108,9 +108,11 @@ async fn wait_for_retry(
             return Ok(true);
         }
         let pause = Duration::from_millis(left.min(500));
+        // What was heard is a lock, which must not be held while the record is asked.
+        let cancelled = async { cancel.wait_for(|asked| *asked != Cancel::No).await.map(drop) };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            Ok(_) = cancel.wait_for(|asked| *asked != Cancel::No) => {
+            Ok(()) = cancelled => {
                 node.operations().cancel_run(actor, run).await?;
                 return Ok(false);
             }

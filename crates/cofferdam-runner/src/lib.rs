@@ -39,7 +39,7 @@ mod work_tree;
 pub mod workspace;
 
 pub use attached::{RunReport, report, run_attached};
-pub use dispatcher::{Dispatcher, DispatcherOptions, ModesRule, Stop};
+pub use dispatcher::{AnswerTask, Dispatcher, DispatcherOptions, ModesRule, RulesNow, Stop, try_policy};
 pub use egress::{
     BrokerAccess, BrokerProcess, BrokerService, Keeper as BrokerKeeper, Retired as RetiredBroker,
     ServiceError, StoreLedger,

@@ -48,9 +48,11 @@ pub(crate) async fn wait_for_turn(
             }
             Ok(())
         };
+        // What was heard is a lock, which must not be held while the record is asked.
+        let cancelled = async { cancel.wait_for(|asked| *asked != Cancel::No).await.map(drop) };
         tokio::select! {
             looked = look => looked?,
-            Ok(_) = cancel.wait_for(|asked| *asked != Cancel::No) => {
+            Ok(()) = cancelled => {
                 node.operations().cancel_run(actor, run).await?;
                 return Ok(None);
             }

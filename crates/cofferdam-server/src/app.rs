@@ -12,7 +12,7 @@ use crate::access::KeyCache;
 use crate::artifacts::RunFiles;
 use crate::hub::Hub;
 use crate::metrics::Metrics;
-use crate::options::{Bounds, Options};
+use crate::options::{Bounds, KeyRule, Options};
 use crate::status::Status;
 
 /// The service, as handlers see it. Cloning shares it.
@@ -45,6 +45,10 @@ impl App {
             Arc::clone(&options.settings),
             linked_roots(Arc::clone(&options.settings)),
         );
+        let operations = match options.keys {
+            KeyRule::Always => operations,
+            KeyRule::NotOnLoopback => operations.open_on_loopback(),
+        };
         let shared = Shared {
             operations,
             keys: KeyCache::default(),

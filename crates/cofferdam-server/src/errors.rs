@@ -4,6 +4,7 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::{ErrorBody, ErrorCode};
 use cofferdam_core::{InputError, InputErrorKind, InputSyntax, Refusal, Scope, with_causes};
+use cofferdam_operations::NodeTrial;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -104,7 +105,23 @@ impl From<cofferdam_operations::Error> for ApiError {
                 Self::new(ErrorCode::RunNotSealed, text).with(json!({ "run_id": run, "network": network }))
             }
             Error::KeyNotFound(_) => Self::new(ErrorCode::KeyNotFound, text),
+            Error::ModeUnusable { mode, trials } => {
+                let hint = "see what each node found, and do what it says; or send `\"force\": true`";
+                let nodes: Vec<Value> = trials.into_iter().map(trial).collect();
+                let text = if nodes.is_empty() { format!("{text}: no node is running") } else { text };
+                Self::new(ErrorCode::ModeUnusable, text)
+                    .with(json!({ "mode": mode, "hint": hint, "nodes": nodes }))
+            }
+            Error::NodeUnavailable(_) => Self::new(ErrorCode::NodeUnavailable, text)
+                .with(json!({ "hint": "start one: `cofferdam serve`, or `cofferdam work` beside it" })),
         }
+    }
+}
+
+fn trial(found: NodeTrial) -> Value {
+    match found.trial {
+        Some(trial) => json!({ "node": found.node, "usable": trial.usable, "findings": trial.findings }),
+        None => json!({ "node": found.node, "usable": false, "reason": "node_unavailable" }),
     }
 }
 

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use utoipa::OpenApi;
 
 use crate::handlers::{
-    allow_host, cancel_run, create_key, create_project, create_run, docs, execute, get_artifact,
-    get_dead_letter, get_diff, get_logs, get_project, get_run, get_seal, health, list_agents, list_artifacts,
-    list_audit, list_dead_letters, list_events, list_keys, list_messages, list_nodes, list_projects,
-    list_runs, list_trust, metrics, read_settings, remove_dead_letter, remove_project, remove_run,
-    replay_dead_letter, retry_run, revoke_key, sandbox_events, sandbox_messages, send_message,
+    allow_host, cancel_run, check_auth, config, create_key, create_project, create_run, docs, doctor,
+    execute, get_artifact, get_dead_letter, get_diff, get_logs, get_project, get_run, get_seal, health,
+    list_agents, list_artifacts, list_audit, list_dead_letters, list_events, list_keys, list_messages,
+    list_nodes, list_projects, list_runs, list_trust, metrics, read_settings, remove_dead_letter,
+    remove_project, remove_run, replay_dead_letter, retry_run, revoke_key, sandbox_events, sandbox_messages,
+    send_message,
 };
 
 #[derive(OpenApi)]
@@ -64,6 +65,12 @@ use crate::handlers::{
         revoke_key::revoke_key,
         read_settings::read_settings,
         list_trust::list_trust,
+        config::get_config,
+        config::change_config,
+        check_auth::claude,
+        check_auth::codex,
+        check_auth::opencode,
+        doctor::doctor,
     )
 )]
 struct Described;
@@ -198,7 +205,7 @@ fn complete(method: &str, operation: &mut Value) {
     if !is_open {
         errors.extend(OF_KEYS);
     }
-    if method == "post" {
+    if matches!(method, "post" | "patch") {
         errors.extend(OF_BODIES);
     }
     let responses = operation["responses"].as_object_mut().expect("an operation has responses");

@@ -18,10 +18,13 @@ use crate::errors::ApiError;
 use crate::handlers::{
     allow_host::allow_host,
     cancel_run::cancel_run,
+    check_auth,
+    config::{change_config, get_config},
     create_key::create_key,
     create_project::create_project,
     create_run::create_run,
     docs,
+    doctor::doctor,
     execute::execute,
     get_artifact::get_artifact,
     get_dead_letter::get_dead_letter,
@@ -87,6 +90,11 @@ pub(crate) fn closed() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/api/v1/keys/{id}", delete(revoke_key)),
         ("/system/settings", get(read_settings)),
         ("/system/trust", get(list_trust)),
+        ("/config", get(get_config).patch(change_config)),
+        ("/system/claude/auth", get(check_auth::claude)),
+        ("/system/codex/auth", get(check_auth::codex)),
+        ("/system/opencode/auth", get(check_auth::opencode)),
+        ("/system/doctor", get(doctor)),
     ]
 }
 
@@ -133,7 +141,7 @@ fn cors(app: &App) -> CorsLayer {
     let own = |name: &'static str| HeaderName::from_static(name);
     CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
-        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
         .allow_headers([
             ACCEPT,
             AUTHORIZATION,

@@ -51,7 +51,12 @@ impl Surroundings for ServiceSurroundings {
         (self.support_of)(agent)
     }
 
-    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {
-        Ok(Agent::default())
+    fn default_agent(
+        &self,
+        _mode: Mode,
+        _setup: &PromptSetup,
+        of_settings: Agent,
+    ) -> Result<Agent, ValueError> {
+        Ok(of_settings)
     }
 }

@@ -11,6 +11,7 @@ pub const FAILPOINTS: &[&str] = &[
     "store.allow",
     "store.append",
     "store.audit",
+    "store.change_config",
     "store.claim",
     "store.claim_for_recovery",
     "store.create_key",

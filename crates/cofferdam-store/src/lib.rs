@@ -26,6 +26,7 @@ mod message;
 mod migrations;
 mod names;
 mod node_record;
+mod node_request;
 mod options;
 mod postgres;
 mod record;
@@ -52,6 +53,7 @@ pub use key::{KeyRecord, NewKey};
 pub use lease::{Claimed, Lease};
 pub use message::{Message, MessageId, MessageRecord, Receipt, ReceiptState};
 pub use node_record::{ModeReport, NodeHealth, NodeRecord, NodeReport};
+pub use node_request::{AskedRequest, NewNodeRequest, NodeRequest, RequestState};
 pub use options::{Pooler, PostgresOptions, StoreOptions};
 pub use postgres::Postgres;
 pub use record::{
@@ -60,5 +62,5 @@ pub use record::{
     StateCounts,
 };
 pub use sqlite::Sqlite;
-pub use store::Store;
+pub use store::{ConfigEntry, Store};
 pub use wake::{Listens, WakeListener, Wakes, wake_all};

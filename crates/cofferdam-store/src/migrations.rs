@@ -27,6 +27,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0007_removed.sql"),
         postgres: include_str!("../migrations/postgres/0007_removed.sql"),
     },
+    Migration::same(8, include_str!("../migrations/0008_system.sql")),
 ];
 
 /// The newest version that this program knows.

@@ -4,7 +4,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use cofferdam_core::{
-    Action, ErrorClass, KeyId, Outcome, OwnerName, Project, ProjectId, RunState, Scopes, Source,
+    Action, ConfigUpdates, ErrorClass, KeyId, Outcome, OwnerName, Project, ProjectId, RunState, Scopes,
+    Source,
 };
 use cofferdam_store::{AuditOutcome, Mandate, MessageKind, NewKey, Receipt, Retention, Slots, Store};
 
@@ -16,7 +17,7 @@ const DATABASE: &str = "COFFERDAM_TEST_DATABASE";
 const SIGKILL: i32 = 9;
 
 /// The changes that the process makes on somebody's behalf, in this order, and the failpoint after each.
-const CHANGES: [(Action, &str); 13] = [
+const CHANGES: [(Action, &str); 14] = [
     (Action::CreateRun, "store.enqueue"),
     (Action::SendMessage, "store.add_message"),
     (Action::AllowHost, "store.allow"),
@@ -30,6 +31,7 @@ const CHANGES: [(Action, &str); 13] = [
     (Action::RemoveRun, "store.remove_run"),
     (Action::CreateRun, "store.enqueue:3"),
     (Action::RemoveDeadLetter, "store.remove_letter"),
+    (Action::ChangeConfig, "store.change_config"),
 ];
 
 fn by(action: Action, now_ms: u64) -> Mandate {
@@ -65,6 +67,7 @@ async fn victim() {
     let failed = store.claim(&owner(1), 2_500, LEASE_MS, &rules(Slots::Unlimited)).await.unwrap().unwrap();
     store.finish(&failed.lease, &lost(), &dead(ErrorClass::Transient), 2_600).await.unwrap();
     store.remove_letter(&by(Action::RemoveDeadLetter, 2_700), &request(3).id).await.unwrap();
+    store.change_config(&by(Action::ChangeConfig, 2_800), &config()).await.unwrap();
     store.expire(&Retention { runs_before_ms: Some(3_000), ..Retention::default() }).await.unwrap();
     panic!("the failpoint did not kill this process");
 }
@@ -88,6 +91,7 @@ async fn is_made(store: &Store, number: usize) -> bool {
         10 => store.run(&request(2).id).await.is_err(),
         11 => store.run(&request(3).id).await.is_ok(),
         12 => store.letter(&request(3).id).await.is_ok_and(|letter| letter.is_none()),
+        13 => !store.system_config().await.expect("it can be read").is_empty(),
         _ => panic!("there is no change {number}"),
     }
 }
@@ -118,6 +122,10 @@ async fn a_process_that_is_killed_after_the_commit_of_a_change_leaves_both() {
         assert!(is_made(&store, number).await, "{failpoint}");
         assert_eq!(written(&store).await, expected(&CHANGES[..=number]), "{failpoint}");
     }
+}
+
+fn config() -> ConfigUpdates {
+    [("LLM_EXECUTOR".to_owned(), Some("codex".to_owned()))].into()
 }
 
 fn project() -> Project {

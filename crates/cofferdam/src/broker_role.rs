@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::caller::Caller;
 use crate::failure::Failure;
+use crate::followed_config::FollowedConfig;
 use crate::node::BrokerSetup;
 use crate::record_place::open_store;
 use crate::secrets::CallerSecrets;
@@ -40,12 +41,14 @@ fn start(state: &Path, node: &str, supervised: Option<&str>) -> Result<(), Failu
     let home =
         Home::open(state).map_err(|error| Failure::internal("the state folder cannot be used", &error))?;
     let settings = settings::read_in(home.root())?;
-    let setup = BrokerSetup::new(&caller, CallerSecrets::of(&caller)?, settings, Some(home.root()))?;
+    let config = FollowedConfig::default();
+    let secrets = CallerSecrets::of(&caller)?.following(&caller, config.clone());
+    let setup = BrokerSetup::new(&caller, secrets, settings, Some(home.root()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::internal("the runtime could not be started", &error))?;
-    runtime.block_on(serve(home, node, name, setup, &caller))
+    runtime.block_on(serve(home, node, name, setup, &caller, config))
 }
 
 /// One broker of a node listens. The kernel drops the lock with the process, however that ends; until then the next one
@@ -66,6 +69,7 @@ async fn serve(
     name: Option<NodeName>,
     setup: BrokerSetup,
     caller: &Caller,
+    config: FollowedConfig,
 ) -> Result<(), Failure> {
     let stopped =
         requests(name.as_ref()).map_err(|error| Failure::internal("signals cannot be received", &error))?;
@@ -82,6 +86,8 @@ async fn serve(
         _ = stops.wait_for(|stop| *stop) => std::process::exit(0),
     };
     let lock = lock.map_err(|error| Failure::internal("the broker's lock cannot be taken", &error))?;
+    config.read(&store).await;
+    let following = tokio::spawn(config.follow(store.clone()));
     let service = BrokerService {
         broker: setup.start(&ledger),
         own: NodeId::new(now_ms(), random_bits()),
@@ -98,6 +104,7 @@ async fn serve(
         tell_retired().map_err(|error| Failure::internal("the supervisor cannot be told", &error))?;
     }
     retired.finish().await;
+    following.abort();
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::agents::AgentsCommand;
 use crate::commands::auth::AuthCommand;
 use crate::commands::completions::CompletionsArgs;
+use crate::commands::config::ConfigArgs;
 use crate::commands::db::DbCommand;
 use crate::commands::dead_letter::DeadLetterCommand;
 use crate::commands::demo::DemoArgs;
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     DeadLetter(DeadLetterCommand),
     /// Make, list and revoke keys of the service
     Keys(KeysArgs),
+    /// See and change what may change while the service runs
+    Config(ConfigArgs),
     /// Look after the database of the record
     #[command(subcommand)]
     Db(DbCommand),

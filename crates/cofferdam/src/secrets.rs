@@ -6,13 +6,15 @@ use std::path::Path;
 
 use cofferdam_agent::{KeyOrder, OwnKey, profile};
 use cofferdam_broker::{GitCredential, GitRepository, Locked, NoGitCredential, Secrets, Upstream};
-use cofferdam_core::{Agent, Credential, GitSettings, Login, Vendor, Work};
+use cofferdam_core::{Agent, Credential, GitSettings, Login, SystemConfig, Vendor, Work};
 use cofferdam_runner::logins::{LoginError, LoginPlaces, Logins};
 use cofferdam_runner::{ModelChoice, NoModel};
 
 use crate::caller::{Caller, now_ms};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::followed_config::FollowedConfig;
+use crate::followed_logins::FollowedLogins;
 use crate::git_tokens::GitTokens;
 
 /// Where the login of Codex at ChatGPT is served.
@@ -25,7 +27,7 @@ pub(crate) struct CallerSecrets {
     openai: Option<Credential>,
     /// Keys that are for one agent alone.
     own: BTreeMap<Agent, Credential>,
-    logins: Logins,
+    logins: FollowedLogins,
     anthropic_url: String,
     openai_url: String,
     chatgpt_url: String,
@@ -39,8 +41,13 @@ pub(crate) fn logins(caller: &Caller) -> Logins {
 
 /// Where they are, as the caller's variables say.
 pub(crate) fn login_places(caller: &Caller) -> LoginPlaces {
-    let folder = |name: &str| caller.var(name).map(|path| caller.resolve(path.as_ref()));
-    LoginPlaces::of(caller.home().as_deref(), folder)
+    login_places_with(caller, &SystemConfig::default())
+}
+
+/// The same with what an operator has set before the variables.
+pub(crate) fn login_places_with(caller: &Caller, config: &SystemConfig) -> LoginPlaces {
+    let of_variable = |name: &str| caller.var(name).map(|path| caller.resolve(path.as_ref()));
+    LoginPlaces::of(caller.home().as_deref(), |name| config.folder(name).or_else(|| of_variable(name)))
 }
 
 impl CallerSecrets {
@@ -62,12 +69,22 @@ impl CallerSecrets {
                 .or_else(|| var("ANTHROPIC_AUTH_TOKEN").map(Credential::Bearer)),
             openai: var("OPENAI_API_KEY").map(Credential::ApiKey),
             own: Agent::ALL.into_iter().filter_map(|agent| Some((agent, own(agent)?))).collect(),
-            logins: logins(caller),
+            logins: FollowedLogins::fixed(logins(caller)),
             anthropic_url: or(anthropic_url.as_ref().map(without_version), "https://api.anthropic.com"),
             openai_url: or(openai_url.as_ref().map(without_version), "https://api.openai.com"),
             chatgpt_url: or(openai_url, CHATGPT),
             git: GitTokens::default(),
         })
+    }
+
+    /// The same with logins in the folders that an operator has set, while they are.
+    pub(crate) fn following(self, caller: &Caller, config: FollowedConfig) -> Self {
+        Self { logins: FollowedLogins::following(caller, config), ..self }
+    }
+
+    /// Where logins are looked for now.
+    pub(crate) fn places(&self) -> LoginPlaces {
+        self.logins.places()
     }
 
     /// The same with the caller's tokens for git hosts, bound by these settings. `state` is the folder with the record of what is
@@ -89,7 +106,7 @@ impl CallerSecrets {
         }
         let mut problem = LoginError::Missing { agent };
         for &vendor in vendors {
-            match self.logins.current(agent, vendor, now_ms()) {
+            match self.logins.now().current(agent, vendor, now_ms()) {
                 Ok(open) => return Ok(ModelChoice { vendor, login: open.login }),
                 Err(LoginError::Missing { .. }) => {}
                 Err(error) => problem = error,
@@ -122,7 +139,7 @@ impl CallerSecrets {
             Some(Key { own: Some(own), .. }) => own.variable.to_owned(),
             Some(Key { credential: Credential::Bearer(_), .. }) => "ANTHROPIC_AUTH_TOKEN".to_owned(),
             Some(_) => vendor.key_variable().to_owned(),
-            None => self.logins.current(agent, vendor, now_ms())?.path.display().to_string(),
+            None => self.logins.now().current(agent, vendor, now_ms())?.path.display().to_string(),
         };
         Ok(format!("{what} in {place}"))
     }
@@ -198,7 +215,7 @@ impl Secrets for CallerSecrets {
         let credential = match (self.key(vendor, agent), agent) {
             (Some(key), _) => key.credential.clone(),
             (None, None) => return Err(Locked::NoKey),
-            (None, Some(agent)) => match self.logins.current(agent, vendor, now_ms()) {
+            (None, Some(agent)) => match self.logins.now().current(agent, vendor, now_ms()) {
                 Ok(open) => open.credential,
                 Err(error) => return Err(Locked::Login(no_model(&error).message)),
             },

@@ -60,9 +60,12 @@ fn docs(name: &str) -> PathBuf {
 #[test]
 fn the_pages_made_from_the_code_are_current() {
     let place = Place::new();
-    for (command, page) in
-        [("schema", "settings.schema.json"), ("reference", "settings.md"), ("access", "reference/access.md")]
-    {
+    for (command, page) in [
+        ("schema", "settings.schema.json"),
+        ("reference", "settings.md"),
+        ("access", "reference/access.md"),
+        ("config", "reference/config.md"),
+    ] {
         let (code, printed, stderr) = place.says(&["settings", command]);
         assert_eq!(code, Some(0), "{stderr}");
         let written = std::fs::read_to_string(docs(page)).unwrap_or_default();

@@ -22,7 +22,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(60);
 pub struct Service {
     child: Child,
     state: PathBuf,
-    status: Box<dyn Fn() -> Command + Send>,
+    status: Box<dyn Fn() -> Command + Send + Sync>,
 }
 
 impl Service {

@@ -43,6 +43,7 @@ mod settings;
 mod setup;
 mod shared_record;
 mod smoke;
+mod system;
 mod through_broker;
 mod walls;
 mod worker_image;

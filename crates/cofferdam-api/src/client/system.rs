@@ -1,11 +1,13 @@
-//! What is the operator's: keys, settings, trust.
+//! What is the operator's: keys, settings, trust; and system control.
 
 use cofferdam_core::{KeyId, KeyInput};
 use http::Method;
 
 use super::{Client, ClientError};
+use crate::config::{ChangeConfigRequest, ConfigResponse};
 use crate::key::{KeyList, MadeKeyResponse};
 use crate::settings::SettingsResponse;
+use crate::system::{AuthQuery, AuthStatusResponse, DoctorQuery, DoctorResponse};
 use crate::trust::TrustList;
 
 impl Client {
@@ -47,5 +49,41 @@ impl Client {
     /// [`ClientError`].
     pub async fn trust(&self) -> Result<TrustList, ClientError> {
         self.get("system/trust", &()).await
+    }
+
+    /// `GET /config`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn config(&self) -> Result<ConfigResponse, ClientError> {
+        self.get("config", &()).await
+    }
+
+    /// `PATCH /config`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn change_config(&self, change: &ChangeConfigRequest) -> Result<ConfigResponse, ClientError> {
+        self.call(Method::PATCH, "config", Some(change)).await
+    }
+
+    /// `GET /system/{claude,codex,opencode}/auth`, by the name of the agent's program.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn check_auth(
+        &self,
+        program: &str,
+        query: &AuthQuery,
+    ) -> Result<AuthStatusResponse, ClientError> {
+        self.get(&format!("system/{program}/auth"), query).await
+    }
+
+    /// `GET /system/doctor`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn doctor(&self, query: &DoctorQuery) -> Result<DoctorResponse, ClientError> {
+        self.get("system/doctor", query).await
     }
 }

@@ -73,6 +73,14 @@ actions! {
     ListAgents = "agent.list",
     /// List the nodes that execute runs.
     ListNodes = "node.list",
+    /// Have every node look at what its machine can enforce.
+    RunDoctor = "node.doctor",
+    /// Have a node try whether an agent is logged in, which may cost a model call.
+    CheckAuth = "auth.check",
+    /// Read what may change while the service runs, with where each value was set.
+    ReadConfig = "config.read",
+    /// Change it.
+    ChangeConfig = "config.change",
     /// Read numbers for monitoring, as totals.
     ReadMetrics = "metrics.read",
     /// Read who changed what.
@@ -84,7 +92,7 @@ actions! {
 }
 
 impl Action {
-    /// Whether it changes something, so that the audit tells of it.
+    /// Whether it changes or costs something, so that the audit tells of it.
     #[must_use]
     pub fn is_change(self) -> bool {
         match self {
@@ -98,7 +106,9 @@ impl Action {
             | Self::CreateProject
             | Self::RemoveProject
             | Self::CreateKey
-            | Self::RevokeKey => true,
+            | Self::RevokeKey
+            | Self::CheckAuth
+            | Self::ChangeConfig => true,
             Self::ListRuns
             | Self::ReadRun
             | Self::ReadDeadLetters
@@ -106,6 +116,8 @@ impl Action {
             | Self::ListKeys
             | Self::ListAgents
             | Self::ListNodes
+            | Self::RunDoctor
+            | Self::ReadConfig
             | Self::ReadMetrics
             | Self::ReadAudit
             | Self::ReadSettings

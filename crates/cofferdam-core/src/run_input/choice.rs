@@ -21,6 +21,8 @@ pub struct Asked<T> {
 pub struct Choice<'a> {
     /// The CLI, if an agent was named.
     pub provider: Option<Agent>,
+    /// The CLI of a service where no agent was named.
+    pub default_agent: Agent,
     /// The name of that agent, if it is one of the settings.
     pub agent_name: Option<&'a AgentName>,
     /// The settings of that agent, if it is one of the settings.
@@ -77,6 +79,7 @@ pub(super) fn choose<'a>(
     let (policy_name, policy) = found.unzip();
     Ok(Choice {
         provider,
+        default_agent: settings.settings.service.default_agent,
         agent_name,
         agent,
         role_kind: overrides.role,
@@ -182,5 +185,6 @@ fn set_by(settings: &Effective, key: &str) -> String {
             format!("sandbox.{key} in {origin}")
         }
         origin @ Origin::Environment(_) => format!("the {origin}"),
+        origin @ Origin::SystemConfig(_) => format!("sandbox.{key} by {origin}"),
     }
 }

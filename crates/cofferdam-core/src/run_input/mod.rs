@@ -6,6 +6,7 @@
 //! ask for it, beyond the paths that [`Context::may_name_path`] says may be looked at.
 
 pub mod bounds;
+mod check_policy;
 mod choice;
 mod egress;
 mod env;
@@ -23,6 +24,7 @@ pub(crate) mod test_machine;
 mod validate;
 mod work;
 
+pub use self::check_policy::check_policy;
 pub use self::choice::{Asked, Choice, choose_agent};
 pub use self::egress::allow_rules;
 pub use self::env::MODEL_KEYS;

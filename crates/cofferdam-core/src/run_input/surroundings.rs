@@ -55,9 +55,11 @@ pub trait Surroundings {
     /// What an agent can be asked for. Core knows agents by their names alone.
     fn support_of(&self, agent: Agent) -> Support;
 
-    /// Which agent does it if nobody named one.
+    /// Which agent does it if nobody named one. A service does what `service.default_agent` says, and a
+    /// terminal looks what is there.
     ///
     /// # Errors
     /// If none can.
-    fn default_agent(&self, mode: Mode, setup: &PromptSetup) -> Result<Agent, ValueError>;
+    fn default_agent(&self, mode: Mode, setup: &PromptSetup, of_settings: Agent)
+    -> Result<Agent, ValueError>;
 }

@@ -69,7 +69,12 @@ impl Surroundings for Machine {
         Support { own_modes, tool_lists: agent != Agent::Codex, max_turns: agent == Agent::ClaudeCode }
     }
 
-    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {
-        Ok(Agent::ClaudeCode)
+    fn default_agent(
+        &self,
+        _mode: Mode,
+        _setup: &PromptSetup,
+        of_settings: Agent,
+    ) -> Result<Agent, ValueError> {
+        Ok(of_settings)
     }
 }

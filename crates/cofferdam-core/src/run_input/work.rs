@@ -80,12 +80,13 @@ fn prompt_of(
         allowed_tools: options.allowed_tools.clone(),
         disallowed_tools: options.disallowed_tools.clone(),
     };
-    let agent = match choice.provider {
-        Some(agent) => agent,
-        None => surroundings.default_agent(choice.mode.value, &setup).map_err(|error| {
-            InputError::new("options.agent", InputErrorKind::NoAgent, error.problem, error.hint)
-        })?,
-    };
+    let agent =
+        match choice.provider {
+            Some(agent) => agent,
+            None => surroundings.default_agent(choice.mode.value, &setup, choice.default_agent).map_err(
+                |error| InputError::new("options.agent", InputErrorKind::NoAgent, error.problem, error.hint),
+            )?,
+        };
     check_agent(&setup, agent, &surroundings.support_of(agent), syntax)?;
     Ok(Work::Agent { agent, setup })
 }

@@ -22,6 +22,8 @@ pub enum Origin {
     Untrusted(PathBuf),
     /// In a variable.
     Environment(&'static str),
+    /// In the record, by an operator, under this key.
+    SystemConfig(&'static str),
 }
 
 /// What one place sets: leaves of the tree of settings.
@@ -48,6 +50,7 @@ impl Origin {
             Self::Local(_) => "local",
             Self::Untrusted(_) => "untrusted",
             Self::Environment(_) => "environment",
+            Self::SystemConfig(_) => "system_config",
         }
     }
 }
@@ -60,6 +63,7 @@ impl fmt::Display for Origin {
             Self::Local(path) => write!(f, "{} (trusted)", path.display()),
             Self::Untrusted(path) => write!(f, "{} (not trusted, and stricter)", path.display()),
             Self::Environment(name) => write!(f, "variable {name}"),
+            Self::SystemConfig(key) => write!(f, "system_config ({key})"),
         }
     }
 }

@@ -52,6 +52,7 @@ pub use self::layers::{Effective, Layer, Origin};
 pub use self::limits::{LimitOverrides, LimitSettings, PolicySettings};
 pub(crate) use self::names::is_name;
 pub use self::names::{AllowEntry, FilePattern, PolicyName, VariableName};
+pub(crate) use self::nearest::nearest;
 pub use self::read::{SettingsError, read_layer};
 pub use self::reference::reference;
 pub use self::retention::{RetentionDays, RetentionSettings, RetentionSize};

@@ -3,7 +3,7 @@
 use strsim::osa_distance;
 
 /// The known word that is most like the one that was typed, if one is like it at all.
-pub(super) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = typed.to_ascii_lowercase().replace('-', "_");
     // A slip or two, and more in long words; beyond that a guess would be a riddle of its own. A key of a hostile
     // file may be as long as the file, and is like nothing then.

@@ -297,6 +297,11 @@ pub(super) fn rows() -> Vec<Row> {
         json!(["all", "own"]),
         &[(json!("mine"), "`mine` is not known; type one of `all`, `own`")],
     );
+    row(
+        "service.default_agent",
+        json!(["claude_code", "codex", "opencode"]),
+        &[(json!("gemini"), "`gemini` is not a provider; type `claude_code`")],
+    );
     row("service.max_execution_time_ms", json!([1, 300_000]), &[(json!(0), "is not a whole number")]);
     row("service.drain_seconds", json!([0, 30]), &[(json!(86_401), "between 0 and 86400")]);
     for keys in [

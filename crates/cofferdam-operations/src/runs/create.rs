@@ -95,6 +95,15 @@ impl Operations {
     pub async fn judge_run(&self, actor: &Actor, new: &NewRun<'_>) -> Result<(Judged, Validated), Error> {
         let id = RunId::new(now_ms(), random_bits());
         self.authorise_at_all(actor, Action::CreateRun, id.as_str()).await?;
+        self.now().await?.judge_now(actor, new, id).await
+    }
+
+    async fn judge_now(
+        &self,
+        actor: &Actor,
+        new: &NewRun<'_>,
+        id: RunId,
+    ) -> Result<(Judged, Validated), Error> {
         let project = match (&new.input.project_id, new.way) {
             // One that names a repository too is refused without a look at it.
             (Some(named), Way::Queued { .. }) if new.input.repo.is_none() => {
@@ -177,9 +186,10 @@ impl Operations {
         request: RunRequest,
         chosen: ChosenPolicy<'_>,
     ) -> Result<Judged, Error> {
-        let beyond = self.beyond(actor, &request, chosen).await?;
+        let now = self.now().await?;
+        let beyond = now.beyond(actor, &request, chosen).await?;
         let subject = Subject::Request { beyond: &beyond };
-        self.authorise(actor, Action::CreateRun, request.id.as_str(), subject).await?;
+        now.authorise(actor, Action::CreateRun, request.id.as_str(), subject).await?;
         let again = request.replay_of.clone();
         if let Some(of) = &again {
             self.touchable_run(actor, Action::RetryRun, of).await?;

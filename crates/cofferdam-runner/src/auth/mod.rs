@@ -5,6 +5,7 @@
 //! its owner would ask it, with its own login, in an empty folder.
 
 mod cache;
+mod depends_on;
 mod host;
 mod one_run;
 mod sandbox;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use cofferdam_core::{Agent, Policy, iso_time};
 
 pub use cache::AuthCache;
+pub use depends_on::depends_on;
 pub use status::{AuthStatus, AuthWord, ExecutionEnvironment};
 
 use crate::installation::Search;

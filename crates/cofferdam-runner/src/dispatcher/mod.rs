@@ -4,6 +4,7 @@ mod breaker;
 mod contact;
 mod modes;
 mod report;
+mod requests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,8 +19,11 @@ use tokio::time::{Instant, Interval, interval, interval_at, sleep_until, timeout
 use self::breaker::{Breaker, Verdict};
 use self::contact::Contact;
 pub use self::modes::ModesRule;
+pub use self::modes::try_policy;
 use self::modes::{Modes, casts_doubt};
 use self::report::Now;
+pub use self::requests::AnswerTask;
+use self::requests::Requests;
 use crate::attempt_secrets;
 use crate::execute::{After, Attempt, Entry, ExecuteError, Retries, execute};
 use crate::lease_times::LEASE_MS;
@@ -89,7 +93,13 @@ pub struct Dispatcher {
     modes: Modes,
     contact: Contact,
     adopt_at: Instant,
+    requests: Requests,
+    /// Which runs it may have, asked before each claim.
+    claim_rules: Option<RulesNow>,
 }
+
+/// Which runs a node may have now, where that changes while it works.
+pub type RulesNow = Arc<dyn Fn() -> ClaimRules + Send + Sync>;
 
 /// An attempt that is over.
 struct Ended {
@@ -137,7 +147,21 @@ impl Dispatcher {
             breaker: Breaker::default(),
             contact: Contact::Since(now),
             adopt_at: Instant::now(),
+            requests: Requests::default(),
+            claim_rules: None,
         }
+    }
+
+    /// The same, answering what the node is asked.
+    #[must_use]
+    pub fn answering(self, answer: AnswerTask) -> Self {
+        Self { requests: Requests::new(answer), ..self }
+    }
+
+    /// The same with rules that are asked for before each claim.
+    #[must_use]
+    pub fn claiming_by(self, rules: RulesNow) -> Self {
+        Self { claim_rules: Some(rules), ..self }
     }
 
     /// Adopts what a former self has left, then claims and executes until it is told to stop. A record that cannot be
@@ -194,6 +218,7 @@ impl Dispatcher {
             Some(ended) = self.executing.join_next_with_id() => Input::Ended(ended),
             Some(tried) = self.trials.join_next() => Input::Tried(tried),
             Some(_) = self.cleaning.join_next() => Input::Look,
+            () = self.requests.done() => Input::Look,
             _ = cleans.tick() => Input::Clean,
             _ = reports.tick() => Input::Report,
             // Where nobody wakes any more, the poll is left.
@@ -214,6 +239,7 @@ impl Dispatcher {
             }
             self.clean();
             self.try_modes();
+            self.requests.take(&self.store, &self.node.id).await?;
             self.fill().await
         };
         let worked: Result<Result<(), ExecuteError>, _> = timeout(ANSWERS_WITHIN, worked).await;
@@ -244,7 +270,8 @@ impl Dispatcher {
         let now = now_ms();
         let modes: Vec<Mode> = self.modes.usable().filter(|mode| self.breaker.allows(*mode, now)).collect();
         // No mode at all would mean any mode.
-        (!modes.is_empty()).then(|| ClaimRules { modes, ..self.node.rules.clone() })
+        let rules = || self.claim_rules.as_ref().map_or_else(|| self.node.rules.clone(), |rules| rules());
+        (!modes.is_empty()).then(|| ClaimRules { modes, ..rules() })
     }
 
     fn try_modes(&mut self) {

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cofferdam_core::{FailureClass, Mode, NodeId, Outcome};
+use cofferdam_core::{FailureClass, Mode, ModeTrial, NodeId, Outcome, Policy};
 use cofferdam_sandbox::{Backend, Finding, Status};
 use cofferdam_store::ModeReport;
+use serde_json::{Value, json};
+
+use crate::node::Node;
 
 /// How often a mode that can be used is tried.
 const USABLE_EVERY_MS: u64 = 600_000;
@@ -108,6 +111,25 @@ pub(super) async fn try_mode(backend: &dyn Backend, node: &NodeId) -> Option<Str
         finding.status == Status::Missing && !OF_THE_DEFAULT_IMAGE.contains(&finding.name)
     };
     findings.iter().find(missing).map(|finding| format!("{}: {}", finding.name, finding.detail))
+}
+
+/// Tries whether runs of a policy would start, with everything that was found.
+pub async fn try_policy(node: &Node, policy: &Policy) -> ModeTrial {
+    let Some(backend) = node.backend(policy.mode) else {
+        return ModeTrial { usable: false, findings: Vec::new() };
+    };
+    let findings = backend.check(node.id()).await;
+    let is_missing = |finding: &Finding| {
+        finding.status == Status::Missing && !OF_THE_DEFAULT_IMAGE.contains(&finding.name)
+    };
+    let mut usable = !findings.iter().any(is_missing);
+    let mut findings: Vec<Value> = findings.iter().map(|finding| json!(finding)).collect();
+    // Whatever the policy has of its own, such as another image.
+    if let Err(refusal) = backend.validate(policy).await {
+        usable = false;
+        findings.push(json!({ "name": "policy", "status": Status::Missing, "detail": refusal.problem, "remedy": refusal.remedy }));
+    }
+    ModeTrial { usable, findings }
 }
 
 /// Whether an outcome may mean that its mode cannot be used any more.

@@ -12,8 +12,8 @@ use crate::errors::Answer;
     (status = 200, description = "The agents.", body = AgentList),
 ))]
 pub(crate) async fn list_agents(By(actor, app): By) -> Answer<AgentList> {
-    app.operations().may_list_agents(&actor).await?;
-    Ok(Json(AgentList { agents: agents(app.settings()) }))
+    let settings = app.operations().agents_in_force(&actor).await?;
+    Ok(Json(AgentList { agents: agents(&settings) }))
 }
 
 fn agents(settings: &Effective) -> Vec<AgentResponse> {

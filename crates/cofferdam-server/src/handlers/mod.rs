@@ -2,10 +2,13 @@
 
 pub(crate) mod allow_host;
 pub(crate) mod cancel_run;
+pub(crate) mod check_auth;
+pub(crate) mod config;
 pub(crate) mod create_key;
 pub(crate) mod create_project;
 pub(crate) mod create_run;
 pub(crate) mod docs;
+pub(crate) mod doctor;
 pub(crate) mod execute;
 pub(crate) mod get_artifact;
 pub(crate) mod get_dead_letter;

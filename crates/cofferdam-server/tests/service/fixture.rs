@@ -233,8 +233,13 @@ impl Surroundings for Elsewhere {
         profile(agent).support
     }
 
-    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {
-        Ok(Agent::ClaudeCode)
+    fn default_agent(
+        &self,
+        _mode: Mode,
+        _setup: &PromptSetup,
+        of_settings: Agent,
+    ) -> Result<Agent, ValueError> {
+        Ok(of_settings)
     }
 }
 

@@ -2,11 +2,11 @@
 //! the actor may ask for: over HTTP, and by the operation itself.
 
 use cofferdam_core::{
-    Action, Actor, DeadLetter, ErrorClass, FailureClass, KeyInput, LimitsRule, Mode, Network, Outcome,
+    Action, Actor, Agent, DeadLetter, ErrorClass, FailureClass, KeyInput, LimitsRule, Mode, Network, Outcome,
     OwnerName, ProjectInput, RunId, RunListInput, RunRequest, Scope, Scopes,
 };
 use cofferdam_mandate::issue;
-use cofferdam_operations::{Error, Operations};
+use cofferdam_operations::{ConfigChange, Error, Operations};
 use cofferdam_server::KeyRule;
 use cofferdam_store::Left;
 use serde_json::json;
@@ -37,6 +37,10 @@ const TABLE: &[(Action, [&str; 6])] = &[
     (Action::RevokeKey, ["-..", "-..", "-..", "+..", "-..", "+.."]),
     (Action::ListAgents, ["+..", "+..", "+..", "+..", "+..", "+.."]),
     (Action::ListNodes, ["+..", "-..", "+..", "+..", "+..", "+.."]),
+    (Action::RunDoctor, ["-..", "-..", "-..", "+..", "+..", "+.."]),
+    (Action::CheckAuth, ["-..", "-..", "-..", "+..", "+..", "+.."]),
+    (Action::ReadConfig, ["-..", "-..", "-..", "+..", "+..", "+.."]),
+    (Action::ChangeConfig, ["-..", "-..", "-..", "+..", "+..", "+.."]),
     (Action::ReadMetrics, ["+..", "-..", "+..", "+..", "+..", "+.."]),
     (Action::ReadAudit, ["-..", "-..", "-..", "+..", "+..", "+.."]),
     (Action::ReadSettings, ["-..", "-..", "-..", "+..", "+..", "+.."]),
@@ -184,8 +188,20 @@ impl Stage {
                 let made = self.place.key("gone", &[Scope::Read]).await;
                 operations.revoke_key(actor, &made.id).await.map(|()| true)
             }
-            Action::ListAgents => operations.may_list_agents(actor).await.map(|()| true),
+            Action::ListAgents => operations.agents_in_force(actor).await.map(|_| true),
             Action::ListNodes => operations.list_nodes(actor).await.map(|_| true),
+            Action::RunDoctor => operations.doctor(actor, None).await.map(|_| true),
+            Action::CheckAuth => match operations.check_auth(actor, Agent::Codex, None).await {
+                // Nobody is there who could find out.
+                Ok(_) | Err(Error::NodeUnavailable(_)) => Ok(true),
+                Err(error) => Err(error),
+            },
+            Action::ReadConfig => operations.get_config(actor).await.map(|_| true),
+            Action::ChangeConfig => {
+                let updates = [("LLM_EXECUTOR".to_owned(), Some("codex".to_owned()))].into();
+                let change = ConfigChange { updates, force: false };
+                operations.change_config(actor, &change).await.map(|_| true)
+            }
             Action::ReadMetrics => operations.may_read_metrics(actor).await.map(|()| true),
             Action::ReadAudit => operations.read_audit(actor, None, None).await.map(|_| true),
             Action::ReadSettings => operations.read_settings(actor).await.map(|_| true),
@@ -228,6 +244,12 @@ impl Stage {
             }
             Action::ListAgents => ("GET", "/api/v1/agents".to_owned(), nothing),
             Action::ListNodes => ("GET", "/api/v1/nodes".to_owned(), nothing),
+            Action::RunDoctor => ("GET", "/system/doctor".to_owned(), nothing),
+            Action::CheckAuth => ("GET", "/system/codex/auth".to_owned(), nothing),
+            Action::ReadConfig => ("GET", "/config".to_owned(), nothing),
+            Action::ChangeConfig => {
+                ("PATCH", "/config".to_owned(), json!({ "updates": { "LLM_EXECUTOR": "codex" } }))
+            }
             Action::ReadMetrics => ("GET", "/metrics".to_owned(), nothing),
             Action::ReadAudit => ("GET", "/api/v1/audit".to_owned(), nothing),
             Action::ReadSettings => ("GET", "/system/settings".to_owned(), nothing),
@@ -245,7 +267,7 @@ impl Stage {
         if let Some(key) = &cast.key {
             request = request.header("x-api-key", key);
         }
-        if method == "POST" {
+        if matches!(method, "POST" | "PATCH") {
             request = request.json(&body);
         }
         let answered = answer(request).await;
@@ -253,6 +275,8 @@ impl Stage {
         match answered.status {
             200..300 if action == Action::ListRuns && !is_listed() => '0',
             200..300 => '+',
+            // Nobody is there who could find out.
+            503 if action == Action::CheckAuth && answered.code() == "NODE_UNAVAILABLE" => '+',
             403 => '-',
             404 => '0',
             status => panic!("{action} by {:?} on {whose:?}: {status} {}", cast.actor, answered.body),

@@ -15,6 +15,7 @@ mod fence;
 mod finish;
 mod letters;
 mod messages;
+mod node_requests;
 mod nodes;
 mod projects;
 mod relocate;
@@ -22,10 +23,12 @@ mod renew;
 mod retention;
 mod runs;
 mod slots;
+mod system_config;
 
 use std::path::Path;
 use std::time::Duration;
 
+pub use self::system_config::ConfigEntry;
 use crate::consistency::{Examined, RULES};
 use crate::error::{Error, OpenError};
 use crate::options::{PostgresOptions, StoreOptions};

@@ -15,5 +15,6 @@ mod placement;
 mod queue;
 mod service;
 mod slots;
+mod system;
 mod text;
 mod wakes;

@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod auth;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod db;
 pub(crate) mod dead_letter;
 pub(crate) mod demo;
@@ -43,6 +44,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Run(args) => run::run(&args, caller).await,
         Command::Message(args) => message::run(&args, caller).await,
         Command::Runs(args) => runs::run(args, caller).await,
+        Command::Config(args) => config::run(&args, caller).await,
         Command::Db(command) => db::run(&command, caller).await,
         Command::Keys(args) => keys::run(&args, caller).await,
         Command::DeadLetter(command) => dead_letter::run(command, caller).await,

@@ -21,7 +21,9 @@ use tokio::time::Instant;
 use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::followed_config::FollowedConfig;
 use crate::node::{BrokerSetup, register_named};
+use crate::node_requests::Answering;
 use crate::secrets::CallerSecrets;
 use crate::service::{LogRole, keep_small, log_path, supervisor_gone, until_asked_to_stop};
 use crate::settings;
@@ -82,7 +84,8 @@ const FORGET_EVERY: Duration = Duration::from_secs(3_600);
 pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
     let stop = requests(args.supervised).map_err(failed("what asks for an end cannot be watched"))?;
-    let settings = settings::read_for_service(caller)?.settings;
+    let effective = settings::read_for_service(caller)?;
+    let settings = effective.settings.clone();
     let home = caller.open_state()?;
     let name = &args.node.name;
     if args.supervised {
@@ -92,9 +95,11 @@ pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Fa
         true => BrokerAccess::Beside,
         false => BrokerAccess::Apart(broker(&home, name)?),
     };
-    let rules = rules(&args.node.roles, &settings);
-    let setup = BrokerSetup::new(caller, CallerSecrets::of(caller)?, settings.clone(), Some(home.root()))?;
-    let node = register_named(&home, caller, &setup, name, access, rules).await?;
+    let config = FollowedConfig::default();
+    let secrets = CallerSecrets::of(caller)?.following(caller, config.clone());
+    let setup = BrokerSetup::new(caller, secrets, settings.clone(), Some(home.root()))?;
+    let claims = rules(&args.node.roles, &settings);
+    let node = register_named(&home, caller, &setup, name, access, claims).await?;
     let options = DispatcherOptions {
         capacity: capacity(&args.node, &settings),
         modes: ModesRule::Usable,
@@ -109,8 +114,17 @@ pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Fa
     }
     let node = Arc::new(node);
     let forgetting = tokio::spawn(forget(Arc::clone(&node), settings.retention.clone()));
-    Dispatcher::new(node, options).run(stop).await;
+    config.read(node.store()).await;
+    let following = tokio::spawn(config.clone().follow(node.store().clone()));
+    let (rules_of, roles) = (config.clone(), args.node.roles.clone());
+    let answering = Answering { home, caller: caller.clone(), settings, config };
+    Dispatcher::new(node, options)
+        .answering(answering.into_task())
+        .claiming_by(Arc::new(move || rules(&roles, &rules_of.now().over(&effective).settings)))
+        .run(stop)
+        .await;
     forgetting.abort();
+    following.abort();
     Ok(ExitCode::Succeeded)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cofferdam_api::EventResponse;
 use cofferdam_core::{Actor, AllowRule, MessageKind, RunId, RunState, Settings, with_causes};
-use cofferdam_operations::{Error, Operations};
+use cofferdam_operations::{Error, NodeTrial, Operations};
 use cofferdam_runner::artifacts::{self, DIFF};
 use cofferdam_runner::{Home, Node, dead_letters};
 use cofferdam_store::{KeptLetter, MessageId, RunRecord};
@@ -157,7 +157,25 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::RunNotEnded { run, .. } => wrong_state(text, about_live(&run)),
         Error::RunEnded(run) => wrong_state(text, about_ended(&run)),
         Error::RunNotSealed { .. } => wrong_state(text, ABOUT_NETWORK),
+        Error::ModeUnusable { trials, .. } => mode_unusable(text, &trials),
+        Error::NodeUnavailable(_) => Failure::new(ExitCode::Refused, text)
+            .hint("start one: `cofferdam serve`, or `cofferdam work` beside it"),
         Error::Refused(refusal) => Failure::new(ExitCode::Refused, refusal.reason()).hint(refusal.ask()),
         Error::Store(_) => Failure::new(ExitCode::Internal, with_causes(&error)),
     }
+}
+
+/// What the nodes found, as far as a line holds it.
+fn mode_unusable(text: String, trials: &[NodeTrial]) -> Failure {
+    let found = trials.iter().map(|trial| {
+        let missing = trial.trial.iter().flat_map(|trial| &trial.findings);
+        let missing = missing.filter(|finding| finding["status"] == "missing");
+        let details: Vec<&str> = missing.filter_map(|finding| finding["detail"].as_str()).collect();
+        let details = if details.is_empty() { "it did not answer".to_owned() } else { details.join("; ") };
+        format!("node {}: {details}", trial.node)
+    });
+    let found: Vec<String> = found.collect();
+    let why = if found.is_empty() { "no node is running".to_owned() } else { found.join("; ") };
+    Failure::new(ExitCode::Refused, format!("{text}: {why}"))
+        .hint("mend what is missing (`cofferdam sandbox doctor` tells more), or add --force")
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use cofferdam_core::{
     ContainerNetwork, DockerSettings, Effective, EngineAddress, ExecutionTimeMs, ImageReference, Layer, Mode,
-    Origin, ServiceSettings, Settings, StoreUrl,
+    Origin, ServiceSettings, Settings, StoreUrl, sandboxed,
 };
 
 use crate::caller::Caller;
@@ -95,14 +95,6 @@ pub(crate) fn service(caller: &Caller, settings: &Settings) -> Result<ServiceSet
         service.max_execution_time_ms = most;
     }
     Ok(service)
-}
-
-/// The mode that was set, if it is a sandbox, and docker where none was: that is what the word meant where these
-/// variables come from.
-fn sandboxed(below: &Effective) -> Mode {
-    let mode = below.settings.sandbox.mode;
-    let is_set = below.origin_of(&["sandbox", "mode"]) != &Origin::Default;
-    if is_set && mode.is_sandboxed() { mode } else { Mode::Docker }
 }
 
 /// One variable or the other; both only if they agree.

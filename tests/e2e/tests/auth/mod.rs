@@ -3,4 +3,4 @@
 mod host;
 mod kept;
 mod sandbox;
-mod stage;
+pub(crate) mod stage;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use self::allowed::{AllowedMode, AllowedRoot, RepoPattern};
 pub use self::allowed_push::BranchPattern;
 pub use self::web::{AllowedHost, PublicUrl, WebOrigin};
-use super::{Count, ForwardName, MaxConcurrency};
+use super::{Agent, Count, ForwardName, MaxConcurrency};
 use crate::access::Visibility;
 use crate::egress::{Host, is_public};
 use crate::policy::{Mode, Network};
@@ -68,6 +68,8 @@ pub struct ServiceSettings {
     /// Whose runs a key with the scope `read` sees: those of every owner, or its own owner's. A key with `run` alone sees its
     /// own owner's, one with `system` all.
     pub visibility: Visibility,
+    /// The agent of a task that names none: `claude_code`, `codex` or `opencode`.
+    pub default_agent: Agent,
     /// The longest time that a caller may ask for, and what a task may take where it asks for none, in milliseconds.
     pub max_execution_time_ms: ExecutionTimeMs,
     /// Seconds that a node which is told to stop waits for its runs. Those that are not done go on in their
@@ -120,6 +122,7 @@ impl Default for ServiceSettings {
             allowed_push: BTreeMap::new(),
             allowed_forwards: Vec::new(),
             visibility: Visibility::All,
+            default_agent: Agent::default(),
             max_execution_time_ms: ExecutionTimeMs::of(300_000),
             drain_seconds: DrainSeconds::of(30),
         }

@@ -1,7 +1,7 @@
 //! `cofferdam auth …`: whether agents are logged in.
 
-mod depends_on;
 mod status;
+mod there;
 
 use clap::Subcommand;
 

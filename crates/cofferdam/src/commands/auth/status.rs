@@ -5,16 +5,17 @@ use std::time::Duration;
 use clap::Args;
 use cofferdam_core::{Effective, LimitsRule, Mode, Policy, SandboxSettings};
 use cofferdam_runner::Node;
-use cofferdam_runner::auth::{AuthCache, AuthCheck, AuthStatus, AuthWord, ExecutionEnvironment};
+use cofferdam_runner::auth::{AuthCache, AuthCheck, AuthStatus, AuthWord, ExecutionEnvironment, depends_on};
 
-use super::depends_on::depends_on;
+use super::there;
 use crate::caller::Caller;
 use crate::commands::run::policy_of;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::known_agents::{KnownAgent, known_agents, named, repository_around};
 use crate::node::BrokerSetup;
-use crate::secrets::CallerSecrets;
+use crate::secrets::{CallerSecrets, login_places};
+use crate::server::ServerFlag;
 use crate::{node, sanitize, settings, terminal, units};
 
 /// Try whether agents are there and logged in, on the host or in a fresh sandbox
@@ -36,6 +37,9 @@ pub(crate) struct StatusArgs {
     /// How long each try may take, such as 5s [default: 15s on the host, 20s in a sandbox]
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
+    /// Whose node tries it
+    #[command(flatten)]
+    server: ServerFlag,
 }
 
 const AFTER_HELP: &str = "\
@@ -49,6 +53,10 @@ Exit codes:
 /// Asks every agent in turn: several at once would take each other's time.
 pub(crate) async fn run(args: &StatusArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let environment = args.environment.as_deref().map(environment_from).transpose()?;
+    if let Some(called) = args.server.called(caller)? {
+        let found = there::ask(&called.client, environment, &args.agent).await?;
+        return show(&found, args.json);
+    }
     let timeout = args.timeout.as_deref().map(|text| units::duration("--timeout", text)).transpose()?;
     let loaded = settings::load(caller, &settings::local_folder(caller))?;
     loaded.warn();
@@ -67,13 +75,17 @@ pub(crate) async fn run(args: &StatusArgs, caller: &Caller) -> Result<ExitCode, 
             Trying { caller, settings: &settings, home: &home, cache: &cache, timeout, node: &mut node };
         found.push(trying.one(agent, environment, args.fresh).await?);
     }
-    if args.json {
-        let value = serde_json::to_value(&found);
+    show(&found, args.json)
+}
+
+fn show(found: &[AuthStatus], json: bool) -> Result<ExitCode, Failure> {
+    if json {
+        let value = serde_json::to_value(found);
         terminal::write_json(
             &value.map_err(|error| Failure::internal("the answer has no JSON form", &error))?,
         )?;
     } else {
-        terminal::write_stdout(table(&found).as_bytes())?;
+        terminal::write_stdout(table(found).as_bytes())?;
     }
     let all = found.iter().all(|status| status.authenticated);
     Ok(if all { ExitCode::Succeeded } else { ExitCode::Refused })
@@ -118,7 +130,7 @@ impl Trying<'_> {
         if let Some(message) = self.bad_variable(mode)? {
             return Ok(check.refused(AuthWord::ImageInvalid, &message));
         }
-        let parts = depends_on(&check, self.caller);
+        let parts = depends_on(&check, &self.caller.env, &login_places(self.caller));
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         if let Some(known) = (!fresh).then(|| self.cache.recall(&parts)).flatten() {
             return Ok(known);

@@ -205,7 +205,12 @@ impl Surroundings for Place {
         profile(agent).support
     }
 
-    fn default_agent(&self, _mode: Mode, _setup: &PromptSetup) -> Result<Agent, ValueError> {
+    fn default_agent(
+        &self,
+        _mode: Mode,
+        _setup: &PromptSetup,
+        _of_settings: Agent,
+    ) -> Result<Agent, ValueError> {
         Ok(Agent::ClaudeCode)
     }
 }

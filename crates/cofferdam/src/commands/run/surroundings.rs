@@ -53,7 +53,12 @@ impl Surroundings for CommandSurroundings<'_> {
         profile(agent).support
     }
 
-    fn default_agent(&self, mode: Mode, setup: &PromptSetup) -> Result<Agent, ValueError> {
+    fn default_agent(
+        &self,
+        mode: Mode,
+        setup: &PromptSetup,
+        _of_service: Agent,
+    ) -> Result<Agent, ValueError> {
         let (agent, notice) = self.agents.first_that_can(mode, setup)?;
         self.chosen.replace(Some(notice));
         Ok(agent)

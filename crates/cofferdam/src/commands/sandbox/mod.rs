@@ -1,7 +1,7 @@
 //! `cofferdam sandbox …`: what runs are sealed with.
 
 mod build_image;
-mod doctor;
+pub(crate) mod doctor;
 mod set;
 mod show;
 

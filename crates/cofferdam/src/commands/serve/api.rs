@@ -138,10 +138,12 @@ fn trust_of(home: &Home) -> TrustLookup {
 }
 
 fn key_rule(caller: &Caller) -> KeyRule {
-    match caller.var(INSECURE) {
-        Some(value) if value == "true" => KeyRule::NotOnLoopback,
-        _ => KeyRule::Always,
-    }
+    if is_open_on_loopback(caller) { KeyRule::NotOnLoopback } else { KeyRule::Always }
+}
+
+/// Whether callers of this machine are let in without a key.
+pub(in crate::commands) fn is_open_on_loopback(caller: &Caller) -> bool {
+    caller.var(INSECURE).is_some_and(|value| value == "true")
 }
 
 fn refused(error: &StartError) -> Failure {

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-pub(super) use api::{first_words, has_key};
+pub(super) use api::{first_words, has_key, is_open_on_loopback};
 use clap::Args;
 use cofferdam_core::{NodeId, Settings};
 use cofferdam_runner::{Home, Stop, is_alive};

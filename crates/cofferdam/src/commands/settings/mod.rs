@@ -19,6 +19,9 @@ pub(crate) enum SettingsCommand {
     /// Print who may do what, as Markdown
     Access,
     Import(import::ImportArgs),
+    /// Print the page of what may change while the service runs, as Markdown
+    #[command(hide = true)]
+    Config,
 }
 
 /// What stands in front of the tables.
@@ -35,6 +38,7 @@ pub(crate) fn run(command: &SettingsCommand, caller: &Caller) -> Result<ExitCode
         }
         SettingsCommand::Access => cofferdam_core::access_reference(),
         SettingsCommand::Import(args) => return import::run(args, caller),
+        SettingsCommand::Config => cofferdam_core::config_reference(),
     };
     terminal::write_stdout(text.as_bytes())?;
     Ok(ExitCode::Succeeded)

@@ -6,16 +6,18 @@ mod configured;
 mod machine;
 mod models;
 mod report;
+mod there;
 
 use clap::Args;
 use cofferdam_core::{Agent, Mode, Settings};
 use cofferdam_runner::Home;
 use cofferdam_sandbox::{Finding, Status, docker};
 
-use self::report::Report;
+pub(crate) use self::report::Report;
 use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
+use crate::server::ServerFlag;
 use crate::{node, settings, terminal};
 
 /// Find out what this machine can enforce, whether a run would start, and what to type if not
@@ -28,11 +30,24 @@ pub(crate) struct DoctorArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Whose nodes look
+    #[command(flatten)]
+    server: ServerFlag,
 }
 
 /// Looks at everything and tells.
 pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, Failure> {
+    if let Some(called) = args.server.called(caller)? {
+        return there::run(&called.client, args.mode.as_deref(), args.json).await;
+    }
     let mode = mode_from(args.mode.as_deref(), caller)?;
+    let report = look(mode, caller).await?;
+    terminal::write_answer(args.json, || report.to_json(), || report.to_text())?;
+    Ok(if report.would_start() { ExitCode::Succeeded } else { ExitCode::Refused })
+}
+
+/// Looks at everything.
+pub(crate) async fn look(mode: Mode, caller: &Caller) -> Result<Report, Failure> {
     let mut findings = vec![machine::kernel()];
     findings.extend(sandbox(mode, caller).await);
     findings.push(machine::git(caller).await);
@@ -51,9 +66,7 @@ pub(crate) async fn run(args: &DoctorArgs, caller: &Caller) -> Result<ExitCode, 
     if mode == Mode::Native {
         findings.push(containers(caller).await);
     }
-    let report = Report::new(mode, findings, prompt);
-    terminal::write_answer(args.json, || report.to_json(), || report.to_text())?;
-    Ok(if report.would_start() { ExitCode::Succeeded } else { ExitCode::Refused })
+    Ok(Report::new(mode, findings, prompt))
 }
 
 fn mode_from(asked: Option<&str>, caller: &Caller) -> Result<Mode, UsageError> {

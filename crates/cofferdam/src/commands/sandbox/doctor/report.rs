@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::sanitize;
 
 /// Every finding, and which runs would start.
-pub(super) struct Report {
+pub(crate) struct Report {
     mode: Mode,
     findings: Vec<Finding>,
     /// Agents that are installed and have a key.
@@ -51,7 +51,7 @@ impl Report {
     }
 
     /// The same for programs.
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let agents: Vec<&str> = self.agents.iter().map(|agent| agent.as_str()).collect();
         let agents = if self.would_start() { agents } else { Vec::new() };
         json!({

@@ -1,15 +1,16 @@
 //! Everything that the answer of a check depends on. If any of it changes, the answer of a minute ago is no answer.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use cofferdam_agent::profile;
 use cofferdam_core::Agent;
-use cofferdam_runner::auth::AuthCheck;
 
-use crate::caller::Caller;
-use crate::secrets::login_places;
+use super::AuthCheck;
+use crate::logins::LoginPlaces;
 
 /// Variables that name programs, engines and folders, and beginnings of those that hold keys and addresses.
 const NAMES: [&str; 6] =
@@ -18,7 +19,12 @@ const NAMES: [&str; 6] =
 const OF_VENDORS: [&str; 2] = ["ANTHROPIC_", "OPENAI_"];
 
 /// As bytes, in an order that does not change. Keys are among them: they are hashed, and nothing else.
-pub(super) fn depends_on(check: &AuthCheck, caller: &Caller) -> Vec<Vec<u8>> {
+#[must_use]
+pub fn depends_on(
+    check: &AuthCheck,
+    env: &BTreeMap<OsString, OsString>,
+    places: &LoginPlaces,
+) -> Vec<Vec<u8>> {
     let policy = &check.policy;
     let mut parts: Vec<Vec<u8>> = [
         check.name.clone(),
@@ -34,13 +40,12 @@ pub(super) fn depends_on(check: &AuthCheck, caller: &Caller) -> Vec<Vec<u8>> {
     .into();
     let of_agents = Agent::ALL.map(|agent| format!("{}_", profile(agent).program.to_uppercase()));
     let beginnings: Vec<&str> = OF_VENDORS.into_iter().chain(of_agents.iter().map(String::as_str)).collect();
-    for (name, value) in &caller.env {
+    for (name, value) in env {
         let text = name.to_string_lossy();
         if NAMES.contains(&&*text) || beginnings.iter().any(|beginning| text.starts_with(beginning)) {
             parts.push([name.as_bytes(), b"=", value.as_bytes()].concat());
         }
     }
-    let places = login_places(caller);
     let files = Agent::ALL.into_iter().flat_map(|agent| places.files(agent));
     parts.extend(files.map(|path| file_state(path).into_bytes()));
     parts
@@ -63,14 +68,11 @@ mod tests {
     #[test]
     fn a_key_a_login_and_an_image_make_another_question() {
         let folder = tempfile::tempdir().unwrap();
-        let home = folder.path().to_str().unwrap();
         let ask = |variables: &[(&str, &str)], policy: Policy| {
-            let all = [variables, &[("HOME", home)]].concat();
-            let env = all.into_iter().map(|(name, value)| (name.into(), value.into()));
-            let caller = Caller { env: env.collect(), current_folder: "/".into() };
+            let env = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
             let (name, agent) = ("coder".to_owned(), Agent::ClaudeCode);
             let check = AuthCheck { name, agent, model: None, policy, exclude: None, timeout: None };
-            depends_on(&check, &caller)
+            depends_on(&check, &env, &LoginPlaces::of(Some(folder.path()), |_| None))
         };
         let plain = ask(&[], Policy::default());
         assert_eq!(ask(&[("EDITOR", "vi")], Policy::default()), plain);

@@ -1,0 +1,43 @@
+//! What a node is asked to find out for somebody who is not on its machine: the API knows the record alone.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::policy::{Mode, Policy};
+use crate::settings::Agent;
+
+/// What a node is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NodeTask {
+    /// Whether an agent could work now.
+    AuthCheck {
+        /// What people call it.
+        name: String,
+        /// Which agent it is.
+        agent: Agent,
+        /// Its model, as the CLI names it.
+        model: Option<String>,
+        /// The policy of its runs, whose mode says where it is tried.
+        policy: Box<Policy>,
+    },
+    /// What the machine can enforce, and what to type.
+    Doctor {
+        /// The sandbox to try.
+        mode: Mode,
+    },
+    /// Whether runs of this policy would start.
+    TryMode {
+        /// The policy.
+        policy: Box<Policy>,
+    },
+}
+
+/// What a node found when it tried a mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModeTrial {
+    /// Whether runs would start.
+    pub usable: bool,
+    /// What doctor found, with what to type.
+    pub findings: Vec<Value>,
+}
