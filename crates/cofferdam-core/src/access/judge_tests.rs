@@ -155,7 +155,7 @@ const ON_REQUESTS: [(&str, &str, &str); 2] =
     [("run.create", "ssyyyyyy", "ssbbybyy"), ("project.create", "ssssykyy", "ssssykyy")];
 
 /// The verdicts on what is nobody's or the operator's; one letter an actor.
-const ON_OTHERS: [(&str, &str); 11] = [
+const ON_OTHERS: [(&str, &str); 15] = [
     ("project.read", "syyyyyyy"),
     ("project.remove", "ssssykyy"),
     ("key.create", "ssssykyy"),
@@ -163,6 +163,10 @@ const ON_OTHERS: [(&str, &str); 11] = [
     ("key.revoke", "ssssykyy"),
     ("agent.list", "syyyyyyy"),
     ("node.list", "sysyyyyy"),
+    ("node.doctor", "ssssyyyy"),
+    ("auth.check", "ssssyyyy"),
+    ("config.read", "ssssyyyy"),
+    ("config.change", "ssssyyyy"),
     ("metrics.read", "sysyyyyy"),
     ("audit.read", "ssssyyyy"),
     ("settings.read", "ssssyyyy"),
