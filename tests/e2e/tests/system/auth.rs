@@ -43,7 +43,7 @@ fn section_7_each_cli_is_tried_on_the_host_and_the_answer_is_shared_for_a_minute
         "claude",
         "--json",
         "--server",
-        &stage.first.url(),
+        &stage.url(),
     ]);
     assert_eq!((there.code, &there.json()[0]["status"]), (Some(0), &json!("ok")), "{}", there.stderr);
     drop(stage);
@@ -141,6 +141,6 @@ fn doctor_tells_of_every_node_what_to_type() {
         assert!(findings.iter().any(|finding| finding["name"] == "sandbox"), "{node:#}");
         assert!(findings.iter().any(|finding| finding["remedy"].is_string()), "{node:#}");
     }
-    let said = stage.fixture.cofferdam(["sandbox", "doctor", "--json", "--server", &stage.first.url()]);
+    let said = stage.fixture.cofferdam(["sandbox", "doctor", "--json", "--server", &stage.url()]);
     assert_eq!(said.json()["nodes"].as_array().map(Vec::len), Some(2), "{}", said.stderr);
 }

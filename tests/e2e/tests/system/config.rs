@@ -26,7 +26,7 @@ fn both_nodes_run(stage: &Stage, script: &str, mode: &str, said: &str) {
             (&json!("succeeded"), &json!(mode))
         );
         assert!(stage.said(run).contains(said), "{}", stage.said(run));
-        nodes.insert(ended["node_id"].to_string());
+        nodes.insert(stage.node_of(run));
     }
     assert_eq!(nodes.len(), 2, "one run on each node");
 }
@@ -118,7 +118,7 @@ fn a_mode_that_no_node_can_use_is_refused_with_what_is_missing_and_nothing_has_c
 #[test]
 fn the_command_line_says_the_same_here_and_of_a_service_and_nobodys_own_run_is_changed() {
     let stage = Stage::one(Fixture::new(), &json!({ "sandbox": { "mode": "native" } }));
-    let url = stage.first.url();
+    let url = stage.url();
     let set = stage.fixture.cofferdam([
         "config",
         "set",

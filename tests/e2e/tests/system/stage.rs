@@ -11,10 +11,17 @@ use serde_json::{Value, json};
 pub(crate) const IN_TIME: Duration = Duration::from_secs(60);
 
 pub(crate) struct Stage {
-    pub(crate) first: Service,
-    // The fixture looks for what is left when it is dropped, after the services.
-    pub(crate) second: Option<Service>,
+    /// Stopped in their turn before the fixture looks for what is left.
+    services: Vec<Service>,
     pub(crate) fixture: Fixture,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.services.drain(..).for_each(Service::stop);
+        }
+    }
 }
 
 impl Stage {
@@ -24,7 +31,9 @@ impl Stage {
         std::fs::write(fixture.state().join("settings.json"), settings.to_string()).expect("a new file");
         let flags = ["--listen", "127.0.0.1:0", "--capacity", "1"];
         let first = Service::start(&fixture, &flags);
-        Self { first, second: None, fixture }
+        let stage = Self { services: vec![first], fixture };
+        stage.until_usable(1);
+        stage
     }
 
     /// Two nodes, each with room for one run, which can be used.
@@ -33,17 +42,39 @@ impl Stage {
         let flags = ["--listen", "127.0.0.1:0", "--capacity", "1"];
         let second = Service::launch(&stage.fixture, &stage.fixture.state(), "second", &flags);
         second.until_ready();
-        stage.second = Some(second);
-        wait_until(IN_TIME, "both nodes have tried their modes", || {
-            let nodes = stage.get("/api/v1/nodes");
-            let nodes = nodes.1["nodes"].as_array().expect("a list").clone();
-            let has = |node: &Value, mode: &str| {
-                let modes = node["modes"].as_array().into_iter().flatten();
-                modes.into_iter().any(|one| one["mode"] == mode && one["missing"].is_null())
-            };
-            nodes.iter().filter(|node| has(node, "native") && has(node, "host")).count() == 2
-        });
+        stage.services.push(second);
+        stage.until_usable(2);
         stage
+    }
+
+    /// The API of the first.
+    pub(crate) fn url(&self) -> String {
+        self.services[0].url()
+    }
+
+    fn until_usable(&self, count: usize) {
+        let has = |node: &Value, mode: &str| {
+            let modes = node["modes"].as_array().into_iter().flatten();
+            modes.into_iter().any(|one| one["mode"] == mode && one["missing"].is_null())
+        };
+        wait_until(IN_TIME, "the nodes have tried their modes", || {
+            let nodes = self.get("/api/v1/nodes").1;
+            let nodes = nodes["nodes"].as_array().into_iter().flatten();
+            nodes.filter(|node| has(node, "native") && has(node, "host")).count() == count
+        });
+    }
+
+    /// The node that took a run.
+    pub(crate) fn node_of(&self, run: &str) -> String {
+        let events = self.get(&format!("/api/v1/runs/{run}/events")).1;
+        let mut events = events["events"].as_array().into_iter().flatten();
+        let claimed = events.find(|event| event["type"] == "run.claimed").expect("it was claimed");
+        claimed["data"]
+            .to_string()
+            .split('"')
+            .find(|word| word.starts_with("node_"))
+            .expect("a node")
+            .to_owned()
     }
 
     pub(crate) fn get(&self, path: &str) -> (u16, Value) {
@@ -77,11 +108,11 @@ impl Stage {
     fn call(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--show-error", "-w", "\n%{http_code}", "-X", method]);
-        curl.args(["-H", &format!("X-API-Key: {}", self.first.key())]);
+        curl.args(["-H", &format!("X-API-Key: {}", self.services[0].key())]);
         if let Some(body) = body {
             curl.args(["-H", "Content-Type: application/json", "-d", &body.to_string()]);
         }
-        let output = curl.arg(format!("{}{path}", self.first.url())).output().expect("curl is installed");
+        let output = curl.arg(format!("{}{path}", self.url())).output().expect("curl is installed");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let (body, status) = text.rsplit_once('\n').expect("curl prints the status last");
         let body = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
