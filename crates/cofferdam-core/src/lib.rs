@@ -101,7 +101,7 @@ pub use run::{
 pub use run_input::{
     Asked, Choice, Context, INPUT_FIELDS, InputError, InputErrorKind, InputSyntax, MODEL_KEYS, MayNamePath,
     MountInput, PathUse, Placing, RunInput, RunOptions, Surroundings, Validated, Variable, Workspace,
-    allow_rules, bounds, check_policy, choose_agent, find_source, validate,
+    agent_policy, allow_rules, bounds, check_policy, choose_agent, find_source, validate,
 };
 pub use run_list_input::RunListInput;
 pub use seal::{

@@ -14,7 +14,7 @@ use crate::settings::{Agent, Effective};
 use crate::value::ValueError;
 use crate::work::PromptSetup;
 
-/// The policy of a service's runs of an agent in this mode. On the host a CLI is asked as its owner would ask it, whatever
+/// The policy that an agent is tried under: that of its runs. On the host a CLI is asked as its owner would ask it, whatever
 /// runs may do.
 ///
 /// # Errors
@@ -23,6 +23,14 @@ pub fn check_policy(agent: &str, mode: Mode, settings: &Effective) -> Result<Pol
     if !mode.is_sandboxed() {
         return Ok(Policy { mode, limits_rule: LimitsRule::BestEffort, ..Policy::default() });
     }
+    agent_policy(agent, mode, settings)
+}
+
+/// The policy of a service's runs of an agent in this mode.
+///
+/// # Errors
+/// If the settings have no such agent, or not what it names.
+pub fn agent_policy(agent: &str, mode: Mode, settings: &Effective) -> Result<Policy, InputError> {
     let input = RunInput {
         // The policy is the same whatever the agent is to do.
         task: Some("work".to_owned()),

@@ -24,7 +24,7 @@ pub(crate) mod test_machine;
 mod validate;
 mod work;
 
-pub use self::check_policy::check_policy;
+pub use self::check_policy::{agent_policy, check_policy};
 pub use self::choice::{Asked, Choice, choose_agent};
 pub use self::egress::allow_rules;
 pub use self::env::MODEL_KEYS;

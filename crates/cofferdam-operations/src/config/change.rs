@@ -2,7 +2,7 @@
 
 use cofferdam_core::{
     Action, Actor, ConfigReport, ConfigUpdates, Effective, InputError, Mode, ModeTrial, NodeTask, Subject,
-    SystemConfig, check_policy,
+    SystemConfig, agent_policy,
 };
 use serde_json::json;
 
@@ -83,7 +83,7 @@ impl Operations {
         }
         let mode = after.settings.sandbox.mode;
         let agent = after.settings.service.default_agent;
-        let policy = Box::new(check_policy(agent.as_str(), mode, &after)?);
+        let policy = Box::new(agent_policy(agent.as_str(), mode, &after)?);
         let answers = self.ask_all(&NodeTask::TryMode { policy }).await?;
         let trials: Vec<NodeTrial> = answers.into_iter().map(trial).collect();
         let is_usable = |trial: &NodeTrial| trial.trial.as_ref().is_some_and(|trial| trial.usable);
