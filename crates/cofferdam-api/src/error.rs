@@ -101,6 +101,10 @@ codes! {
     ArtifactNotFound = "ARTIFACT_NOT_FOUND", 404;
     /// No seal was measured, or not yet.
     SealNotFound = "SEAL_NOT_FOUND", 404;
+    /// No process has this name; `details.hint` says what does its job here.
+    ProcessNotFound = "PROCESS_NOT_FOUND", 404;
+    /// No service has this id or name, or several have this name.
+    ServiceNotFound = "SERVICE_NOT_FOUND", 404;
     /// The route is there, and does not know the method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405;
     /// The request took too long to arrive or to be answered.
@@ -115,6 +119,10 @@ codes! {
     IdempotencyMismatch = "IDEMPOTENCY_MISMATCH", 409;
     /// The options conflict with each other, with the agent or with the settings.
     ConflictingOptions = "CONFLICTING_OPTIONS", 409;
+    /// The process cannot be started or stopped now.
+    ProcessRefused = "PROCESS_REFUSED", 409;
+    /// The process is another service's, whose API has its log.
+    ProcessElsewhere = "PROCESS_ELSEWHERE", 409;
     /// There is a project of this name.
     ProjectExists = "PROJECT_EXISTS", 409;
     /// No node can use the mode that the service was to be switched to; nothing was changed.

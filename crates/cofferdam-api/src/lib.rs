@@ -19,6 +19,7 @@ mod health;
 mod key;
 mod message;
 mod node;
+mod process;
 mod project;
 mod run;
 mod settings;
@@ -41,6 +42,10 @@ pub use health::{HealthResponse, HealthStatus, ReadyResponse};
 pub use key::{KeyList, KeyResponse, MadeKeyResponse};
 pub use message::{MessageList, MessageResponse, MessageState, SendMessageRequest};
 pub use node::{NodeList, NodeResponse};
+pub use process::{
+    ProcessAnswer, ProcessList, ProcessLogQuery, ProcessLogResponse, ProcessQuery, ProcessResponse,
+    StartProcessResponse, StopAllResponse, StopProcessRequest, StopProcessResponse,
+};
 pub use project::{ProjectList, ProjectResponse};
 pub use run::{AttemptResponse, CancelResponse, MOST_RUNS, RunList, RunResponse, SealResponse};
 pub use settings::{OriginResponse, SettingResponse, SettingsResponse};

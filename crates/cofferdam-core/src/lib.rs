@@ -29,6 +29,7 @@ mod outcome;
 mod permission;
 mod placement;
 mod policy;
+mod process;
 mod project;
 mod protocol;
 mod publish;
@@ -81,6 +82,7 @@ pub use policy::{
     ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, PathMappingMode, Policy,
     UnknownMode, UnknownNetwork, WORKER_PIDS, gateway, inside,
 };
+pub use process::{DesiredState, Environment, ProcessKind, ProcessName, ProcessStatus, UnknownProcess};
 pub use project::{Project, ProjectInput, ProjectName};
 pub use protocol::{
     AgentReport, FromWorker, Gateway, Job, KeptSession, LineError, Login, MAX_EVENT_TEXT, ToWorker,

@@ -154,7 +154,7 @@ impl Operations {
         self.settings.settings.service.visibility
     }
 
-    async fn unless_refused(
+    pub(crate) async fn unless_refused(
         &self,
         actor: &Actor,
         action: Action,

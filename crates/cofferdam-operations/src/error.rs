@@ -1,6 +1,8 @@
 //! Why an operation was not done. What a caller says about it, and with which status, is the caller's own.
 
-use cofferdam_core::{InputError, KeyId, Mode, Network, ProjectName, Refusal, RunId, RunState};
+use cofferdam_core::{
+    InputError, KeyId, Mode, Network, ProcessName, ProjectName, Refusal, RunId, RunState, UnknownProcess,
+};
 
 use crate::config::NodeTrial;
 
@@ -61,6 +63,25 @@ pub enum Error {
     /// No node answers.
     #[error("{0}")]
     NodeUnavailable(String),
+    /// No process has this name.
+    #[error(transparent)]
+    ProcessNotFound(UnknownProcess),
+    /// The process cannot be started or stopped now.
+    #[error("{name} cannot be started or stopped: {why}")]
+    ProcessRefused {
+        /// Which.
+        name: ProcessName,
+        /// Why not.
+        why: String,
+    },
+    /// No service has this id or name, or several have this name.
+    #[error("there is no service `{named}`, or several are called so; there are: {}", .known.join(", "))]
+    ServiceNotFound {
+        /// What was asked for.
+        named: String,
+        /// Those on record.
+        known: Vec<String>,
+    },
     /// The record refused or failed.
     #[error(transparent)]
     Store(cofferdam_store::Error),

@@ -16,6 +16,7 @@ mod dead_letters;
 mod error;
 mod keys;
 mod nodes;
+mod processes;
 mod projects;
 mod random;
 mod runs;
@@ -35,6 +36,7 @@ pub use clock::now_ms;
 pub use config::{ConfigChange, ConfigChanged, NodeTrial};
 pub use error::Error;
 pub use keys::{KeyText, MadeKey, NotAKey};
+pub use processes::{AskedService, Process, ProcessService, Started, Starting, Stopped, StoppedAll};
 pub use random::random_bits;
 pub use runs::{
     Accepted, Cancelled, EventPage, Judged, MOST_MESSAGE_CHARACTERS, NewRun, RunPage, SentMessage, Way,

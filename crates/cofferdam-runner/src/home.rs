@@ -2,6 +2,7 @@
 
 mod own;
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -9,7 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use cofferdam_core::{NodeId, NodeName, PlaceId};
+use cofferdam_core::{NodeId, NodeName, PlaceId, ProcessName, ValueError};
 
 pub use own::HomeError;
 
@@ -85,6 +86,41 @@ impl Home {
     /// If it cannot be read or written.
     pub fn node_id(&self, name: &NodeName, now_ms: u64) -> io::Result<NodeId> {
         made_once(&self.service().join(format!("{name}.id")), |random| NodeId::new(now_ms, random))
+    }
+
+    /// The ids of a service's nodes: its dispatcher, which is called as the service is, and those of
+    /// [`node_name_of`](Self::node_name_of) that were ever started.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn nodes_of(&self, service: &NodeName) -> io::Result<BTreeSet<NodeId>> {
+        let mut found = BTreeSet::new();
+        for entry in std::fs::read_dir(self.service())? {
+            let path = entry?.path();
+            let name =
+                path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".id"));
+            let own = name.and_then(|name| name.strip_prefix(service.as_str()));
+            let is_own = own.is_some_and(|rest| {
+                let process = rest.strip_prefix('.').and_then(|process| process.parse().ok());
+                rest.is_empty() || process.is_some_and(ProcessName::is_host_node)
+            });
+            if is_own && let Ok(id) = std::fs::read_to_string(&path)?.trim().parse() {
+                found.insert(id);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What a service calls the node that one of its processes is; `None` for the broker, which is none.
+    ///
+    /// # Errors
+    /// If the service's name leaves no room for it.
+    pub fn node_name_of(service: &NodeName, process: ProcessName) -> Result<Option<NodeName>, ValueError> {
+        match process {
+            ProcessName::Broker => Ok(None),
+            ProcessName::Dispatcher => Ok(Some(service.clone())),
+            ProcessName::Node(..) => format!("{service}.{process}").parse().map(Some),
+        }
     }
 
     /// The database.

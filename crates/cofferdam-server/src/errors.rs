@@ -100,6 +100,13 @@ impl From<cofferdam_operations::Error> for ApiError {
             Error::ProjectNotFound => {
                 Self::new(ErrorCode::ProjectNotFound, text).with(json!({ "field": "project_id" }))
             }
+            Error::ProcessNotFound(unknown) => Self::new(ErrorCode::ProcessNotFound, text)
+                .with(json!({ "name": unknown.name, "hint": unknown.instead })),
+            Error::ProcessRefused { name, .. } => {
+                Self::new(ErrorCode::ProcessRefused, text).with(json!({ "name": name }))
+            }
+            Error::ServiceNotFound { known, .. } => Self::new(ErrorCode::ServiceNotFound, text)
+                .with(json!({ "field": "service", "known": known })),
             Error::ProjectExists(_) => Self::new(ErrorCode::ProjectExists, text),
             Error::RunNotSealed { run, network } => {
                 Self::new(ErrorCode::RunNotSealed, text).with(json!({ "run_id": run, "network": network }))

@@ -46,6 +46,20 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     }
 }
 
+/// A body of JSON that need not be there.
+pub(crate) struct OptionalJson<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalJson<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        match request.body().is_end_stream() {
+            true => Ok(Self(T::default())),
+            false => Json::from_request(request, app).await.map(|Json(value)| Self(value)),
+        }
+    }
+}
+
 fn malformed(problem: &str, field: Option<&str>) -> ApiError {
     match field {
         Some(field) => ApiError::new(ErrorCode::InvalidRequest, format!("{field}: {problem}"))

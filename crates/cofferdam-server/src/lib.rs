@@ -16,6 +16,7 @@ mod hub;
 mod metrics;
 mod openapi;
 mod options;
+mod process_logs;
 mod request_id;
 mod router;
 mod service;
@@ -26,4 +27,9 @@ mod wire;
 pub use artifacts::{LocalArtifacts, Opened, RunFiles, SharedArtifacts};
 pub use openapi::document as openapi;
 pub use options::{Bounds, KeyRule, Options, StartError, TrustLookup};
+pub use process_logs::{FollowedLog, NoLogs, ProcessLogs};
 pub use service::Service;
+pub use wire::{
+    process as process_response, started as start_response, stopped as stop_response,
+    stopped_all as stop_all_response,
+};

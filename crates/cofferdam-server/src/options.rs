@@ -10,6 +10,7 @@ use cofferdam_core::{Agent, AllowedMode, Effective, Mode, Network, NodeId, Place
 use cofferdam_store::Store;
 
 use crate::artifacts::RunFiles;
+use crate::process_logs::ProcessLogs;
 
 const MODES: [Mode; 4] = [Mode::Host, Mode::Native, Mode::Docker, Mode::Apple];
 
@@ -29,6 +30,10 @@ pub struct Options {
     pub support_of: fn(Agent) -> Support,
     /// The name under which this process hears of changes.
     pub node: NodeId,
+    /// The id of this service's name in its state folder: whose processes are meant unless another service is named.
+    pub service: NodeId,
+    /// Reads the logs of this service's processes.
+    pub logs: Arc<dyn ProcessLogs>,
     /// What attempts have left.
     pub artifacts: Arc<dyn RunFiles>,
     /// Lists what of repositories is trusted on this machine.

@@ -46,6 +46,7 @@ use crate::handlers::{
     list_runs::list_runs,
     list_trust::list_trust,
     metrics::metrics,
+    processes::{get_process, list_processes, process_log, start_process, stop_all_processes, stop_process},
     read_settings::read_settings,
     remove_dead_letter::remove_dead_letter,
     remove_project::remove_project,
@@ -95,6 +96,12 @@ pub(crate) fn closed() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/system/codex/auth", get(check_auth::codex)),
         ("/system/opencode/auth", get(check_auth::opencode)),
         ("/system/doctor", get(doctor)),
+        ("/system/processes", get(list_processes)),
+        ("/system/processes/stop-all", post(stop_all_processes)),
+        ("/system/processes/{name}", get(get_process)),
+        ("/system/processes/{name}/start", post(start_process)),
+        ("/system/processes/{name}/stop", post(stop_process)),
+        ("/system/processes/{name}/logs", get(process_log)),
     ]
 }
 

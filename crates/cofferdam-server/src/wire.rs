@@ -2,9 +2,11 @@
 
 use cofferdam_api::{
     ArtifactResponse, AttemptResponse, AuditResponse, DeadLetterResponse, KeyResponse, MessageResponse,
-    MessageState, NodeResponse, ProjectResponse, RunResponse,
+    MessageState, NodeResponse, ProcessResponse, ProjectResponse, RunResponse, StartProcessResponse,
+    StopAllResponse, StopProcessResponse,
 };
-use cofferdam_core::{AttemptRef, Project, RunId, SandboxId, Source};
+use cofferdam_core::{AttemptRef, ProcessName, Project, RunId, SandboxId, Source, iso_time};
+use cofferdam_operations::{Process, Started, Starting, Stopped, StoppedAll};
 use cofferdam_store::{
     Artifact, AttemptRecord, Audit, KeptLetter, KeyRecord, Letter, MessageRecord, NodeRecord, ReceiptState,
     RunRecord,
@@ -119,6 +121,69 @@ pub(crate) fn node(record: NodeRecord, now_ms: u64) -> NodeResponse {
         started_at_ms: record.started_at_ms,
         seen_at_ms: record.seen_at_ms,
         live: now_ms.saturating_sub(record.seen_at_ms) < SILENT_MS,
+    }
+}
+
+/// A process as it goes over the wire, and as the command line shows it.
+#[must_use]
+pub fn process(process: Process) -> ProcessResponse {
+    let Process { service, name, desired, report, .. } = process;
+    ProcessResponse {
+        name: name.to_string(),
+        label: name.label(),
+        description: name.description(),
+        kind: name.kind(),
+        supports_stop: true,
+        status: report.status,
+        desired,
+        pid: report.pid,
+        started_at: report.started_at_ms.map(iso_time),
+        finished_at: report.finished_at_ms.map(iso_time),
+        exit_code: report.exit_code,
+        signal: report.signal,
+        restarts: report.restarts,
+        message: report.message,
+        log_path: Some(report.log_path).filter(|path| !path.is_empty()),
+        service: service.name().to_owned(),
+        host: service.record.map(|record| record.report.host),
+        service_id: service.id,
+    }
+}
+
+/// What came of a start.
+#[must_use]
+pub fn started(started: Started) -> StartProcessResponse {
+    let already_running = started.starting == Starting::Before;
+    let reason = match started.starting {
+        Starting::Skipped(reason) => Some(reason),
+        Starting::Now | Starting::Before => None,
+    };
+    let process = process(started.process);
+    StartProcessResponse { process, already_running, skipped: reason.is_some(), reason }
+}
+
+/// What came of a stop.
+#[must_use]
+pub fn stopped(stopped: Stopped) -> StopProcessResponse {
+    StopProcessResponse { process: process(stopped.process), cancelled_runs: stopped.cancelled }
+}
+
+/// What came of stopping all.
+#[must_use]
+pub fn stopped_all(stopped: &StoppedAll, cancel: bool) -> StopAllResponse {
+    let message = match (stopped.stopped.len(), cancel) {
+        (0, _) => "nothing ran".to_owned(),
+        (count, true) => format!("{count} processes stop; {} runs were asked to end", stopped.cancelled),
+        (count, false) => {
+            format!("{count} processes stop; their runs go on, and the next start takes them up")
+        }
+    };
+    let names = |names: &[ProcessName]| names.iter().map(ToString::to_string).collect();
+    StopAllResponse {
+        stopped: names(&stopped.stopped),
+        skipped: names(&stopped.skipped),
+        cancelled_runs: stopped.cancelled,
+        message,
     }
 }
 

@@ -29,6 +29,7 @@ pub const FAILPOINTS: &[&str] = &[
     "store.request_cancel",
     "store.revoke_key",
     "store.schedule_retry",
+    "store.set_desired",
 ];
 
 /// Kills this process, as a power cut would, if `COFFERDAM_FAILPOINT` is `name` (the first time it comes

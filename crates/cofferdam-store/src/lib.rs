@@ -29,6 +29,7 @@ mod node_record;
 mod node_request;
 mod options;
 mod postgres;
+mod process_record;
 mod record;
 mod repeated;
 mod session;
@@ -56,6 +57,7 @@ pub use node_record::{ModeReport, NodeHealth, NodeRecord, NodeReport};
 pub use node_request::{AskedRequest, NewNodeRequest, NodeRequest, RequestState};
 pub use options::{Pooler, PostgresOptions, StoreOptions};
 pub use postgres::Postgres;
+pub use process_record::{ProcessRecord, ProcessReport, ServiceRecord, ServiceReport};
 pub use record::{
     AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
     LiveRun, NewArtifact, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord, Slots,

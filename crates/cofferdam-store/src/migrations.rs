@@ -28,6 +28,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         postgres: include_str!("../migrations/postgres/0007_removed.sql"),
     },
     Migration::same(8, include_str!("../migrations/0008_system.sql")),
+    Migration {
+        version: 9,
+        sqlite: include_str!("../migrations/sqlite/0009_processes.sql"),
+        postgres: include_str!("../migrations/postgres/0009_processes.sql"),
+    },
 ];
 
 /// The newest version that this program knows.

@@ -4,8 +4,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use cofferdam_core::{
-    Action, ConfigUpdates, ErrorClass, KeyId, Outcome, OwnerName, Project, ProjectId, RunState, Scopes,
-    Source,
+    Action, ConfigUpdates, DesiredState, ErrorClass, KeyId, Outcome, OwnerName, ProcessName, Project,
+    ProjectId, RunState, Scopes, Source,
 };
 use cofferdam_store::{AuditOutcome, Mandate, MessageKind, NewKey, Receipt, Retention, Slots, Store};
 
@@ -17,7 +17,7 @@ const DATABASE: &str = "COFFERDAM_TEST_DATABASE";
 const SIGKILL: i32 = 9;
 
 /// The changes that the process makes on somebody's behalf, in this order, and the failpoint after each.
-const CHANGES: [(Action, &str); 14] = [
+const CHANGES: [(Action, &str); 15] = [
     (Action::CreateRun, "store.enqueue"),
     (Action::SendMessage, "store.add_message"),
     (Action::AllowHost, "store.allow"),
@@ -32,6 +32,7 @@ const CHANGES: [(Action, &str); 14] = [
     (Action::CreateRun, "store.enqueue:3"),
     (Action::RemoveDeadLetter, "store.remove_letter"),
     (Action::ChangeConfig, "store.change_config"),
+    (Action::StartProcess, "store.set_desired"),
 ];
 
 fn by(action: Action, now_ms: u64) -> Mandate {
@@ -68,6 +69,8 @@ async fn victim() {
     store.finish(&failed.lease, &lost(), &dead(ErrorClass::Transient), 2_600).await.unwrap();
     store.remove_letter(&by(Action::RemoveDeadLetter, 2_700), &request(3).id).await.unwrap();
     store.change_config(&by(Action::ChangeConfig, 2_800), &config()).await.unwrap();
+    let wanted = [(ProcessName::Dispatcher, DesiredState::Running)];
+    store.set_desired(&by(Action::StartProcess, 2_800), &node(1), &wanted).await.unwrap();
     store.expire(&Retention { runs_before_ms: Some(3_000), ..Retention::default() }).await.unwrap();
     panic!("the failpoint did not kill this process");
 }
@@ -92,6 +95,7 @@ async fn is_made(store: &Store, number: usize) -> bool {
         11 => store.run(&request(3).id).await.is_ok(),
         12 => store.letter(&request(3).id).await.is_ok_and(|letter| letter.is_none()),
         13 => !store.system_config().await.expect("it can be read").is_empty(),
+        14 => !store.processes(&node(1)).await.expect("they can be read").is_empty(),
         _ => panic!("there is no change {number}"),
     }
 }

@@ -1,11 +1,12 @@
-//! The role `broker STATE NODE [NAME]`: a broker in a process of its own, beside a node whose runs outlive it. With a name
-//! a supervisor keeps it, and it ends with that; without one its node does, and it ends when nobody needs it.
+//! The role `broker STATE NODE [NAME]`: a broker in a process of its own, beside nodes whose runs outlive it. With the name
+//! of a service it serves every node of that service, whose supervisor keeps it, and it ends with that; without one it is the
+//! broker of one node, which keeps it, and it ends when nobody needs it.
 
 use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
-use cofferdam_core::{NodeId, NodeName};
+use cofferdam_core::{NodeId, NodeName, ProcessName};
 use cofferdam_operations::{now_ms, random_bits};
 use cofferdam_runner::{BrokerKeeper, BrokerService, Home, Stop, StoreLedger};
 use rustix::fs::{FlockOperation, flock};
@@ -17,7 +18,7 @@ use crate::followed_config::FollowedConfig;
 use crate::node::BrokerSetup;
 use crate::record_place::open_store;
 use crate::secrets::CallerSecrets;
-use crate::service::{LogRole, keep_small, log_path, supervisor_gone, until_asked_to_stop};
+use crate::service::{LogOf, keep_small, log_path, supervisor_gone, until_asked_to_stop};
 use crate::{redaction, settings, terminal};
 
 /// Serves until nobody needs it, or its supervisor is gone.
@@ -74,7 +75,7 @@ async fn serve(
     let stopped =
         requests(name.as_ref()).map_err(|error| Failure::internal("signals cannot be received", &error))?;
     if let Some(name) = &name {
-        keep_small(log_path(&home, LogRole::Broker, name));
+        keep_small(log_path(&home, LogOf::Process(ProcessName::Broker), name));
     }
     let is_supervised = name.is_some();
     let store = open_store(&home, caller).await?;
@@ -91,8 +92,7 @@ async fn serve(
     let service = BrokerService {
         broker: setup.start(&ledger),
         own: NodeId::new(now_ms(), random_bits()),
-        keeper: if is_supervised { BrokerKeeper::Supervisor } else { BrokerKeeper::Node },
-        node,
+        keeper: name.map_or(BrokerKeeper::Node(node), BrokerKeeper::Supervisor),
         home,
         // Whoever asks it to end must not wait for a database that is away; what was spent is written all the same.
         store: store.with_patience(std::time::Duration::ZERO),

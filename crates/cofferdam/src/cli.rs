@@ -13,6 +13,7 @@ use crate::commands::init::InitArgs;
 use crate::commands::keys::KeysArgs;
 use crate::commands::logs::LogsArgs;
 use crate::commands::message::MessageArgs;
+use crate::commands::ps::PsArgs;
 use crate::commands::restart::RestartArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::runs::RunsArgs;
@@ -71,6 +72,7 @@ pub(crate) enum Command {
     Stop(StopArgs),
     Restart(RestartArgs),
     Status(StatusArgs),
+    Ps(PsArgs),
     Logs(LogsArgs),
     Demo(DemoArgs),
     Completions(CompletionsArgs),

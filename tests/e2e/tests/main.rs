@@ -32,6 +32,7 @@ mod killed_roles;
 mod messages;
 mod model_failures;
 mod outcomes;
+mod processes;
 mod redaction;
 mod remote;
 mod round_trip;

@@ -101,7 +101,8 @@ fn a_second_ctrl_c_leaves_a_run_that_the_service_goes_on_cancelling() {
     let mut running = fixture.start(&["--server", &url], "echo ready; sleep 600");
     running.wait_for("| ready");
     // A dispatcher that hears of nothing: the run lasts for as long as this test needs it.
-    let dispatcher = Pid::from_raw(service.child("work").cast_signed()).expect("a process id is positive");
+    let dispatcher =
+        Pid::from_raw(service.child("dispatcher").cast_signed()).expect("a process id is positive");
     kill_process(dispatcher, Signal::STOP).expect("it runs");
     running.signal(Signal::INT);
     running.wait_for("asking the service to cancel the run");

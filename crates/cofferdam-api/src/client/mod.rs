@@ -2,6 +2,7 @@
 
 mod connection;
 mod events;
+mod processes;
 mod records;
 mod resolve;
 mod runs;

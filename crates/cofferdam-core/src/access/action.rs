@@ -81,6 +81,12 @@ actions! {
     ReadConfig = "config.read",
     /// Change it.
     ChangeConfig = "config.change",
+    /// List and read the processes of services, and their logs.
+    ReadProcesses = "process.read",
+    /// Start a process of a service.
+    StartProcess = "process.start",
+    /// Stop processes of a service: what they run goes on, unless it is to be cancelled.
+    StopProcess = "process.stop",
     /// Read numbers for monitoring, as totals.
     ReadMetrics = "metrics.read",
     /// Read who changed what.
@@ -108,7 +114,9 @@ impl Action {
             | Self::CreateKey
             | Self::RevokeKey
             | Self::CheckAuth
-            | Self::ChangeConfig => true,
+            | Self::ChangeConfig
+            | Self::StartProcess
+            | Self::StopProcess => true,
             Self::ListRuns
             | Self::ReadRun
             | Self::ReadDeadLetters
@@ -118,6 +126,7 @@ impl Action {
             | Self::ListNodes
             | Self::RunDoctor
             | Self::ReadConfig
+            | Self::ReadProcesses
             | Self::ReadMetrics
             | Self::ReadAudit
             | Self::ReadSettings

@@ -7,7 +7,7 @@ use crate::access::{Action, Scope};
 pub(super) enum Reach {
     /// Nothing that belongs to anybody.
     Nothing,
-    /// What is the operator's: projects, keys, nodes, the audit.
+    /// What is the operator's: projects, keys, nodes, processes, the audit.
     Operator,
     /// Runs that the actor sees, or one of them.
     VisibleRun,
@@ -64,6 +64,9 @@ pub(super) const RULES: &[Rule] = &[
     row(Action::CheckAuth, SYSTEM, Reach::Operator, Keyless::May),
     row(Action::ReadConfig, SYSTEM, Reach::Operator, Keyless::May),
     row(Action::ChangeConfig, SYSTEM, Reach::Operator, Keyless::May),
+    row(Action::ReadProcesses, SYSTEM, Reach::Operator, Keyless::May),
+    row(Action::StartProcess, SYSTEM, Reach::Operator, Keyless::May),
+    row(Action::StopProcess, SYSTEM, Reach::Operator, Keyless::May),
     row(Action::ReadMetrics, READ, Reach::Nothing, Keyless::May),
     row(Action::ReadAudit, SYSTEM, Reach::Operator, Keyless::May),
     row(Action::ReadSettings, SYSTEM, Reach::Operator, Keyless::May),

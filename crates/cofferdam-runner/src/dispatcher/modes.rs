@@ -24,6 +24,8 @@ const OF_THE_DEFAULT_IMAGE: [&str; 2] = ["image", "worker_binary"];
 pub enum ModesRule {
     /// Those of modes that were tried and can be used.
     Usable,
+    /// This one, if it can be used.
+    Only(Mode),
     /// Those of any mode.
     Any,
 }
@@ -46,7 +48,8 @@ struct Known {
 
 impl Modes {
     pub(super) fn new(rule: ModesRule, modes: impl Iterator<Item = Mode>) -> Self {
-        Self { rule, known: modes.map(|mode| (mode, Known::default())).collect() }
+        let has = |mode: &Mode| !matches!(rule, ModesRule::Only(only) if only != *mode);
+        Self { rule, known: modes.filter(has).map(|mode| (mode, Known::default())).collect() }
     }
 
     /// The modes that runs may be claimed for.
@@ -72,7 +75,7 @@ impl Modes {
                 Some(Some(_)) | None => MISSING_EVERY_MS,
             };
             let is_due = known.tried_at_ms.is_none_or(|at| at.saturating_add(every_ms) <= now_ms);
-            if self.rule == ModesRule::Usable && is_due && !known.is_being_tried {
+            if self.rule != ModesRule::Any && is_due && !known.is_being_tried {
                 known.is_being_tried = true;
                 due.push(*mode);
             }
@@ -97,8 +100,8 @@ impl Modes {
     pub(super) fn reports(&self) -> Vec<ModeReport> {
         let missing = |known: &Known| match (&known.found, self.rule) {
             (_, ModesRule::Any) => None,
-            (Some(missing), ModesRule::Usable) => missing.clone(),
-            (None, ModesRule::Usable) => Some("it is being tried".to_owned()),
+            (Some(missing), ModesRule::Usable | ModesRule::Only(_)) => missing.clone(),
+            (None, ModesRule::Usable | ModesRule::Only(_)) => Some("it is being tried".to_owned()),
         };
         self.known.iter().map(|(mode, known)| ModeReport { mode: *mode, missing: missing(known) }).collect()
     }
@@ -158,6 +161,15 @@ mod tests {
         assert!(!modes.found(Mode::Docker, no_engine(), 10), "that was known");
         assert_eq!(usable(&modes), [Mode::Native]);
         assert_eq!(modes.take_due(10 + MISSING_EVERY_MS), [Mode::Docker], "it may come back");
+    }
+
+    #[test]
+    fn a_node_of_one_mode_knows_no_other() {
+        let mut modes = Modes::new(ModesRule::Only(Mode::Host), [Mode::Native, Mode::Host].into_iter());
+        assert_eq!(modes.take_due(0), [Mode::Host]);
+        modes.found(Mode::Host, None, 0);
+        assert_eq!(usable(&modes), [Mode::Host]);
+        assert_eq!(modes.reports(), [ModeReport { mode: Mode::Host, missing: None }]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A broker in a process of its own, beside a dispatcher: a restart of either cuts nothing of the other.
 //!
-//! It learns from the store which attempts its node has, so nobody has to tell it again after its own restart.
+//! It learns from the store which attempts its nodes have, so nobody has to tell it again after its own restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -8,7 +8,9 @@ use std::io;
 use std::time::Duration;
 
 use cofferdam_broker::{Broker, OpenError};
-use cofferdam_core::{AllowRule, AttemptRef, EventType, NewEvent, NodeId, SandboxId, gateway, with_causes};
+use cofferdam_core::{
+    AllowRule, AttemptRef, EventType, NewEvent, NodeId, NodeName, SandboxId, gateway, with_causes,
+};
 use cofferdam_operations::now_ms;
 use cofferdam_store::{Listens, Store};
 use serde_json::json;
@@ -31,30 +33,28 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const LOOK_FOR_IDLE: Duration = Duration::from_millis(50);
 const LOOK_FOR_ENDS: Duration = Duration::from_secs(1);
 
-/// Who keeps a broker running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who keeps a broker running, and whose attempts it serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keeper {
-    /// Its node, which starts it when it is needed: it ends by itself when nobody needs it.
-    Node,
-    /// Somebody who tells it when to end.
-    Supervisor,
+    /// One node, which starts it when it is needed: it ends by itself when nobody needs it.
+    Node(NodeId),
+    /// The service of this name, which tells it when to end: it serves every node of that service.
+    Supervisor(NodeName),
 }
 
-/// A broker that serves the attempts of one node.
+/// A broker that serves the attempts of its keeper's nodes.
 pub struct BrokerService {
     /// The record of runs.
     pub store: Store,
     /// The state folder.
     pub home: Home,
-    /// Whose attempts it serves.
-    pub node: NodeId,
     /// Its own name, for wakes.
     pub own: NodeId,
     /// The broker.
     pub broker: Broker,
-    /// Who keeps it running.
+    /// Who keeps it running, and whose attempts it serves.
     pub keeper: Keeper,
-    /// Held as long as it listens: one broker of a node does.
+    /// Held as long as it listens: one broker of a keeper does.
     pub lock: File,
 }
 
@@ -159,9 +159,17 @@ impl BrokerService {
     }
 
     fn is_needed(&self, served: &BTreeMap<SandboxId, Served>) -> bool {
-        match self.keeper {
-            Keeper::Supervisor => true,
-            Keeper::Node => !served.is_empty() || is_alive(&self.home, &self.node),
+        match &self.keeper {
+            Keeper::Supervisor(_) => true,
+            Keeper::Node(node) => !served.is_empty() || is_alive(&self.home, node),
+        }
+    }
+
+    /// Whose attempts it serves. Read each time: a service may have started another node.
+    fn nodes(&self) -> io::Result<BTreeSet<NodeId>> {
+        match &self.keeper {
+            Keeper::Node(node) => Ok([node.clone()].into()),
+            Keeper::Supervisor(service) => self.home.nodes_of(service),
         }
     }
 
@@ -179,9 +187,11 @@ impl BrokerService {
 
     async fn look(&self, served: &mut BTreeMap<SandboxId, Served>) -> Result<(), ServiceError> {
         let live = self.store.live_runs().await?;
+        // After the runs: a node is there before it has any.
+        let nodes = self.nodes()?;
         let ours: BTreeMap<SandboxId, AttemptRef> = live
             .into_iter()
-            .filter(|run| run.node == self.node)
+            .filter(|run| nodes.contains(&run.node))
             .map(|run| (SandboxId::of(&run.attempt), run.attempt))
             .collect();
         let over: Vec<SandboxId> = served.keys().filter(|id| !ours.contains_key(*id)).cloned().collect();

@@ -30,6 +30,7 @@ pub(crate) mod list_projects;
 pub(crate) mod list_runs;
 pub(crate) mod list_trust;
 pub(crate) mod metrics;
+pub(crate) mod processes;
 pub(crate) mod read_settings;
 pub(crate) mod remove_dead_letter;
 pub(crate) mod remove_project;

@@ -239,6 +239,8 @@ async fn the_service_does_not_start_open_to_everybody() {
     let place = Place::start().await;
     let options = |settings: &str, listen: &str| Options {
         support_of: |agent| cofferdam_agent::profile(agent).support,
+        service: NodeId::new(1, 98),
+        logs: std::sync::Arc::new(cofferdam_server::NoLogs),
         store: place.store.clone(),
         settings: std::sync::Arc::new(
             Effective::default().under(&read_layer(settings, &Origin::Global("/g".into())).unwrap()),

@@ -12,7 +12,7 @@ use cofferdam_core::{
     Support, Surroundings, ValueError, Variable, Work, WorkspaceKind, read_layer,
 };
 use cofferdam_operations::{MadeKey, NewRun, Operations, Way};
-use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, Options, Service};
+use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, NoLogs, Options, Service};
 use cofferdam_store::{ClaimRules, Claimed, Left, NewArtifact, Owner, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -85,6 +85,8 @@ impl Place {
             state_folder: Some(folder.path().to_owned()),
             home: None,
             node: NodeId::new(1, 99),
+            service: NodeId::new(1, 98),
+            logs: Arc::new(NoLogs),
             artifacts: Arc::new(LocalArtifacts::new(folder.path().join("runs"))),
             trust: Arc::new(|| Ok(trusted())),
             listen: address,

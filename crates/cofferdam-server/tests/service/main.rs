@@ -7,6 +7,7 @@ mod execute;
 mod fixture;
 mod limits;
 mod owners;
+mod processes;
 mod records;
 mod runs;
 mod schemathesis;

@@ -2,11 +2,11 @@
 //! the actor may ask for: over HTTP, and by the operation itself.
 
 use cofferdam_core::{
-    Action, Actor, Agent, DeadLetter, ErrorClass, FailureClass, KeyInput, LimitsRule, Mode, Network, Outcome,
-    OwnerName, ProjectInput, RunId, RunListInput, RunRequest, Scope, Scopes,
+    Action, Actor, Agent, DeadLetter, ErrorClass, FailureClass, KeyInput, LimitsRule, Mode, Network, NodeId,
+    Outcome, OwnerName, ProjectInput, RunId, RunListInput, RunRequest, Scope, Scopes,
 };
 use cofferdam_mandate::issue;
-use cofferdam_operations::{ConfigChange, Error, Operations};
+use cofferdam_operations::{AskedService, ConfigChange, Error, Operations};
 use cofferdam_server::KeyRule;
 use cofferdam_store::Left;
 use serde_json::json;
@@ -41,6 +41,9 @@ const TABLE: &[(Action, [&str; 6])] = &[
     (Action::CheckAuth, ["-..", "-..", "-..", "+..", "+..", "+.."]),
     (Action::ReadConfig, ["-..", "-..", "-..", "+..", "+..", "+.."]),
     (Action::ChangeConfig, ["-..", "-..", "-..", "+..", "+..", "+.."]),
+    (Action::ReadProcesses, ["-..", "-..", "-..", "+..", "+..", "+.."]),
+    (Action::StartProcess, ["-..", "-..", "-..", "+..", "+..", "+.."]),
+    (Action::StopProcess, ["-..", "-..", "-..", "+..", "+..", "+.."]),
     (Action::ReadMetrics, ["+..", "-..", "+..", "+..", "+..", "+.."]),
     (Action::ReadAudit, ["-..", "-..", "-..", "+..", "+..", "+.."]),
     (Action::ReadSettings, ["-..", "-..", "-..", "+..", "+..", "+.."]),
@@ -130,6 +133,8 @@ impl Stage {
     /// What comes of it by the operation itself.
     async fn by_operation(&self, action: Action, actor: &Actor, run: &RunId, whose: Whose) -> char {
         let operations = self.place.operations();
+        let service = NodeId::new(1, 98);
+        let own = AskedService { own: &service, named: None };
         let command = Some(vec!["true".to_owned()]);
         let mut input = cofferdam_core::RunInput { command, ..cofferdam_core::RunInput::default() };
         if whose == Whose::Privileged {
@@ -202,6 +207,11 @@ impl Stage {
                 let change = ConfigChange { updates, force: false };
                 operations.change_config(actor, &change).await.map(|_| true)
             }
+            Action::ReadProcesses => operations.list_processes(actor, own).await.map(|_| true),
+            Action::StartProcess => operations.start_process(actor, own, "dispatcher").await.map(|_| true),
+            Action::StopProcess => {
+                operations.stop_process(actor, own, "dispatcher", false).await.map(|_| true)
+            }
             Action::ReadMetrics => operations.may_read_metrics(actor).await.map(|()| true),
             Action::ReadAudit => operations.read_audit(actor, None, None).await.map(|_| true),
             Action::ReadSettings => operations.read_settings(actor).await.map(|_| true),
@@ -250,6 +260,9 @@ impl Stage {
             Action::ChangeConfig => {
                 ("PATCH", "/config".to_owned(), json!({ "updates": { "LLM_EXECUTOR": "codex" } }))
             }
+            Action::ReadProcesses => ("GET", "/system/processes".to_owned(), nothing),
+            Action::StartProcess => ("POST", "/system/processes/dispatcher/start".to_owned(), nothing),
+            Action::StopProcess => ("POST", "/system/processes/dispatcher/stop".to_owned(), nothing),
             Action::ReadMetrics => ("GET", "/metrics".to_owned(), nothing),
             Action::ReadAudit => ("GET", "/api/v1/audit".to_owned(), nothing),
             Action::ReadSettings => ("GET", "/system/settings".to_owned(), nothing),

@@ -17,6 +17,7 @@ mod letters;
 mod messages;
 mod node_requests;
 mod nodes;
+mod processes;
 mod projects;
 mod relocate;
 mod renew;

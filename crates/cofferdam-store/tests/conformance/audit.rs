@@ -1,9 +1,12 @@
 //! Who asked for what: written down with the change, once, and bounded.
 
-use cofferdam_core::{Action, ErrorClass, KeyId, Outcome, OwnerName, Project, ProjectId, Scopes, Source};
+use cofferdam_core::{
+    Action, DesiredState, ErrorClass, KeyId, Outcome, OwnerName, ProcessName, Project, ProjectId, Scopes,
+    Source,
+};
 use cofferdam_store::{Audit, AuditOutcome, Error, Left, Mandate, MessageKind, NewKey, Retention, Store};
 
-use crate::fixture::{at, claimed_run, dead, entries, lost, mandate, request};
+use crate::fixture::{at, claimed_run, dead, entries, lost, mandate, node, request};
 use crate::on_every_store;
 
 const MINUTE_MS: u64 = 60_000;
@@ -42,6 +45,8 @@ async fn change_everything(store: &Store, number: u128) {
     store.remove_project(&by_ci(Action::RemoveProject, 3_008), &project(1).id).await.expect("it is one");
     store.create_key(&by_ci(Action::CreateKey, 3_009), &key(1, "aa")).await.expect("it is new");
     store.revoke_key(&by_ci(Action::RevokeKey, 3_010), &key(1, "aa").id).await.expect("it is one");
+    let wanted = [(ProcessName::Dispatcher, DesiredState::Running)];
+    store.set_desired(&by_ci(Action::StartProcess, 3_011), &node(1), &wanted).await.expect("it is new");
 }
 
 /// The entries that are not of the tests' own preparations.
@@ -57,7 +62,7 @@ on_every_store! {
         let actions = [
             Action::CreateRun, Action::AllowHost, Action::SendMessage, Action::CancelRun, Action::CancelRun,
             Action::RemoveDeadLetter, Action::RemoveRun, Action::CreateProject, Action::RemoveProject,
-            Action::CreateKey, Action::RevokeKey,
+            Action::CreateKey, Action::RevokeKey, Action::StartProcess,
         ];
         let expected: Vec<Audit> = actions
             .into_iter()

@@ -12,6 +12,7 @@ mod letters;
 mod messages;
 mod owners;
 mod placement;
+mod processes;
 mod queue;
 mod service;
 mod slots;

@@ -11,6 +11,7 @@ pub(crate) mod init;
 pub(crate) mod keys;
 pub(crate) mod logs;
 pub(crate) mod message;
+pub(crate) mod ps;
 pub(crate) mod restart;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -60,6 +61,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Stop(args) => stop::run(&args, caller).await,
         Command::Restart(args) => restart::run(&args, caller).await,
         Command::Status(args) => status::run(&args, caller),
+        Command::Ps(args) => ps::run(&args, caller).await,
         Command::Logs(args) => logs::run(&args, caller).await,
         Command::Demo(args) => demo::run(&args, caller).await,
         Command::Completions(args) => completions::run(&args),

@@ -12,7 +12,7 @@ use super::status::{self, Shown};
 use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
-use crate::service::{LogRole, Served, State, last_lines, log_path, open_log};
+use crate::service::{LogOf, Served, State, last_lines, log_path, open_log};
 use crate::{sanitize, terminal};
 
 /// How long a service may take to be ready.
@@ -55,7 +55,7 @@ pub(super) async fn start(args: &ServeArgs, home: &Home) -> Result<(), Failure> 
 }
 
 fn spawn(args: &ServeArgs, home: &Home) -> std::io::Result<Child> {
-    let log = open_log(&log_path(home, LogRole::Serve, &args.node.name))?;
+    let log = open_log(&log_path(home, LogOf::Serve, &args.node.name))?;
     Command::new(std::env::current_exe()?)
         .args(args.background_arguments())
         .env("COFFERDAM_HOME", home.root())
@@ -90,7 +90,7 @@ async fn until_ready(args: &ServeArgs, home: &Home, child: &mut Child) -> Result
 
 /// Says why, as far as the log knows.
 fn did_not_come_up(args: &ServeArgs, home: &Home, why: &str) -> Failure {
-    let log = log_path(home, LogRole::Serve, &args.node.name);
+    let log = log_path(home, LogOf::Serve, &args.node.name);
     let lines = last_lines(&log, LINES).unwrap_or_default();
     for line in lines.lines() {
         terminal::write_stderr(&format!("{}\n", sanitize::line(line)));

@@ -107,6 +107,7 @@ impl fmt::Display for Shown<'_> {
 mod tests {
     use super::*;
     use crate::service::{ChildState, Served};
+    use cofferdam_core::ProcessName;
 
     #[test]
     fn a_state_is_told_in_words() {
@@ -116,12 +117,16 @@ mod tests {
             started_at_ms: 0,
             listen: Some(([127, 0, 0, 1], 8787).into()),
             is_ready: true,
-            children: [("work".to_owned(), ChildState { pid: Some(18), restarts: 2 })].into(),
+            children: [(
+                ProcessName::Dispatcher,
+                ChildState { pid: Some(18), restarts: 2, ..ChildState::default() },
+            )]
+            .into(),
         };
         let shown = |state: State| Shown { name: &name, state: &state }.to_string();
         insta::assert_snapshot!(shown(State::Running(Some(served.clone()))), @r"
         main: running (pid 17, since 1970-01-01T00:00:00.000Z, listening on 127.0.0.1:8787)
-          work: pid 18, started again 2 times
+          dispatcher: pid 18, started again 2 times
         ");
         assert_eq!(shown(State::Stopped), "main: stopped\n");
         assert_eq!(shown(State::Unclean(served)), "main: unclean (pid 17 ended without saying so)\n");

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use cofferdam_core::{
-    AgentName, Capacity, DiskSpace, DrainSeconds, NodeName, RetentionSettings, Role, Settings,
+    AgentName, Capacity, DiskSpace, DrainSeconds, Mode, NodeName, ProcessName, RetentionSettings, Role,
+    Settings,
 };
 use cofferdam_runner::{
     BrokerAccess, BrokerProcess, Dispatcher, DispatcherOptions, Home, ModesRule, Node, Stop, now_ms,
@@ -25,7 +27,7 @@ use crate::followed_config::FollowedConfig;
 use crate::node::{BrokerSetup, register_named};
 use crate::node_requests::Answering;
 use crate::secrets::CallerSecrets;
-use crate::service::{LogRole, keep_small, log_path, supervisor_gone, until_asked_to_stop};
+use crate::service::{keep_small, supervisor_gone, until_asked_to_stop};
 use crate::settings;
 
 /// What a node is told.
@@ -54,9 +56,13 @@ pub(crate) struct WorkArgs {
     #[command(flatten)]
     node: NodeFlags,
 
-    /// A supervisor has started it: it ends with that, and has its broker from there
-    #[arg(long, hide = true)]
-    supervised: bool,
+    /// A supervisor has started it as this process: it ends with that, and has its broker from there
+    #[arg(long, hide = true, value_name = "PROCESS", requires = "log")]
+    supervised: Option<ProcessName>,
+
+    /// Where what it says goes
+    #[arg(long, hide = true, value_name = "PATH")]
+    log: Option<PathBuf>,
 }
 
 impl NodeFlags {
@@ -83,15 +89,16 @@ const FORGET_EVERY: Duration = Duration::from_secs(3_600);
 /// Works until it is told to stop.
 pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
-    let stop = requests(args.supervised).map_err(failed("what asks for an end cannot be watched"))?;
+    let is_supervised = args.supervised.is_some();
+    let stop = requests(is_supervised).map_err(failed("what asks for an end cannot be watched"))?;
     let effective = settings::read_for_service(caller)?;
     let settings = effective.settings.clone();
     let home = caller.open_state()?;
     let name = &args.node.name;
-    if args.supervised {
-        keep_small(log_path(&home, LogRole::Work, name));
+    if let Some(log) = &args.log {
+        keep_small(log.clone());
     }
-    let access = match args.supervised {
+    let access = match is_supervised {
         true => BrokerAccess::Beside,
         false => BrokerAccess::Apart(broker(&home, name)?),
     };
@@ -102,14 +109,14 @@ pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Fa
     let node = register_named(&home, caller, &setup, name, access, claims).await?;
     let options = DispatcherOptions {
         capacity: capacity(&args.node, &settings),
-        modes: ModesRule::Usable,
+        modes: modes(args.supervised),
         drain: Duration::from_secs(args.node.drain.unwrap_or(settings.service.drain_seconds).count().into()),
         name: name.to_string(),
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     tracing::info!(node = %name, node.id = %node.id(), capacity = options.capacity, "working");
-    if !args.supervised {
+    if !is_supervised {
         say_what_is_kept(&settings.retention);
     }
     let node = Arc::new(node);
@@ -176,6 +183,14 @@ fn broker(home: &Home, name: &NodeName) -> Result<BrokerProcess, Failure> {
     let node = home.node_id(name, now_ms()).map_err(failed("the node's id cannot be kept"))?;
     let command = [program.into(), "broker".into(), home.root().into(), node.as_str().into()];
     Ok(BrokerProcess::new(command.to_vec()))
+}
+
+/// A node that an operator has started for a role runs its tasks as processes of the machine; any other what it can.
+fn modes(supervised: Option<ProcessName>) -> ModesRule {
+    match supervised {
+        Some(ProcessName::Node(..)) => ModesRule::Only(Mode::Host),
+        Some(ProcessName::Dispatcher | ProcessName::Broker) | None => ModesRule::Usable,
+    }
 }
 
 fn capacity(flags: &NodeFlags, settings: &Settings) -> usize {

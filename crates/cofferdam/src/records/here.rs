@@ -149,6 +149,8 @@ pub(crate) fn failure(error: Error) -> Failure {
         | Error::DeadLetterNotFound(_)
         | Error::SealNotFound(_)
         | Error::ProjectNotFound
+        | Error::ProcessNotFound(_)
+        | Error::ServiceNotFound { .. }
         | Error::ProjectExists(_) => Failure::new(ExitCode::Usage, text),
         Error::KeyNotFound(_) => {
             Failure::new(ExitCode::Usage, text).hint("type `cofferdam keys list` to see the ids")
@@ -160,6 +162,7 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::ModeUnusable { trials, .. } => mode_unusable(text, &trials),
         Error::NodeUnavailable(_) => Failure::new(ExitCode::Refused, text)
             .hint("start one: `cofferdam serve`, or `cofferdam work` beside it"),
+        Error::ProcessRefused { .. } => Failure::new(ExitCode::Refused, text),
         Error::Refused(refusal) => Failure::new(ExitCode::Refused, refusal.reason()).hint(refusal.ask()),
         Error::Store(_) => Failure::new(ExitCode::Internal, with_causes(&error)),
     }

@@ -7,8 +7,8 @@ const AT_ONCE: Duration = Duration::from_millis(100);
 /// The second, which doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// A child that has lived so long has got over what ended it before.
-const QUIET: Duration = Duration::from_secs(60);
+/// The window: a child that has lived through it has got over what ended it before.
+const WINDOW: Duration = Duration::from_secs(300);
 
 /// The pauses of one child.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Backoff {
     /// The pause after a child that has lived so long.
     pub(super) fn after(&mut self, lived: Duration) -> Duration {
         let pause = match self.last {
-            _ if lived >= QUIET => AT_ONCE,
+            _ if lived >= WINDOW => AT_ONCE,
             None => AT_ONCE,
             Some(AT_ONCE) => FIRST_PAUSE,
             Some(pause) => (pause * 2).min(LONGEST_PAUSE),
@@ -47,7 +47,7 @@ mod tests {
         for _ in 0..5 {
             backoff.after(Duration::ZERO);
         }
-        assert_eq!(backoff.after(QUIET), AT_ONCE);
+        assert_eq!(backoff.after(WINDOW), AT_ONCE);
         assert_eq!(backoff.after(Duration::ZERO), FIRST_PAUSE);
     }
 }

@@ -1,103 +1,83 @@
-//! The children of a service: started, watched, started again, and ended.
+//! One child of a service: started, watched, started again, and ended.
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use cofferdam_core::{ProcessName, ProcessStatus};
+use cofferdam_operations::now_ms;
 use cofferdam_runner::Stop;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::ChildState;
 use super::backoff::Backoff;
-use super::own_log::{LogRole, open_log};
+use super::own_log::open_log;
 
-/// Changes that wait to be written down: a handful at a time.
-const CHANGES: usize = 16;
 /// How long a child may take to be gone once its output has ended.
 const JUST_ENDED: Duration = Duration::from_millis(200);
-
-/// What a child is to its service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ChildRole {
-    /// The dispatcher.
-    Work,
-    /// The broker.
-    Broker,
-}
+/// How long is waited for a broker that is to end; one that finishes calls of agents takes longer, and is left to it.
+const BROKER_ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// A child that is kept running.
 #[derive(Debug, Clone)]
-pub(crate) struct Child {
+pub(super) struct Child {
     /// What it is.
-    pub(crate) role: ChildRole,
+    pub(super) name: ProcessName,
     /// Our own binary.
-    pub(crate) program: PathBuf,
+    pub(super) program: PathBuf,
     /// What it is told.
-    pub(crate) arguments: Vec<OsString>,
+    pub(super) arguments: Vec<OsString>,
     /// The state folder.
-    pub(crate) state: PathBuf,
+    pub(super) state: PathBuf,
     /// Where what it says goes.
-    pub(crate) log: PathBuf,
+    pub(super) log: PathBuf,
     /// How long it may take to end once it is asked to. One that takes longer is killed, unless it is the broker.
-    pub(crate) ends_within: Duration,
+    pub(super) ends_within: Duration,
 }
 
-/// The children of a service.
-pub(crate) struct Children {
-    kept: Vec<(ChildRole, watch::Sender<Stop>, JoinHandle<()>)>,
+/// A child that is being kept, until it says that it was stopped.
+#[derive(Debug)]
+pub(super) struct Kept {
+    stop: watch::Sender<Stop>,
 }
 
 /// A child has changed.
-pub(crate) type Change = (LogRole, ChildState);
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) name: ProcessName,
+    pub(super) state: ChildState,
+}
 
-impl ChildRole {
-    /// Whose log it writes.
-    pub(crate) fn log(self) -> LogRole {
-        match self {
-            Self::Work => LogRole::Work,
-            Self::Broker => LogRole::Broker,
-        }
+impl Child {
+    /// Starts the child and keeps it running. Tells of each change; the last one says that it was stopped.
+    pub(super) fn keep(self, tell: mpsc::Sender<Change>) -> Kept {
+        let stop = watch::Sender::new(Stop::No);
+        let keeping = Keeping { state: ChildState::default(), asked: stop.subscribe(), tell, child: self };
+        tokio::spawn(keeping.run());
+        Kept { stop }
     }
 }
 
-impl Children {
-    /// Starts children and keeps them running. Tells of each change.
-    pub(crate) fn start(children: Vec<Child>) -> (Self, mpsc::Receiver<Change>) {
-        let (tell, told) = mpsc::channel(CHANGES);
-        let kept = children.into_iter().map(|child| {
-            let stop = watch::Sender::new(Stop::No);
-            let keeping = Keeping { restarts: 0, asked: stop.subscribe(), tell: tell.clone(), child };
-            (keeping.child.role, stop, tokio::spawn(keeping.run()))
+impl Kept {
+    /// Asks for its end. What is asked for only ever becomes more.
+    pub(super) fn ask(&self, stop: Stop) {
+        self.stop.send_if_modified(|asked| {
+            let is_more = stop > *asked;
+            *asked = stop.max(*asked);
+            is_more
         });
-        (Self { kept: kept.collect() }, told)
     }
 
-    /// Ends the children, the dispatcher before the broker that serves its runs. What is asked for may become more
-    /// meanwhile.
-    pub(crate) async fn end(self, asked: watch::Receiver<Stop>) {
-        let (work, brokers): (Vec<_>, Vec<_>) =
-            self.kept.into_iter().partition(|(role, _, _)| *role == ChildRole::Work);
-        for (_, stop, mut kept) in work.into_iter().chain(brokers) {
-            let mut asked = asked.clone();
-            let mut now = Stop::Drain;
-            stop.send_replace(now);
-            loop {
-                tokio::select! {
-                    _ = &mut kept => break,
-                    Ok(more) = async { asked.wait_for(|asked| *asked > now).await.map(|asked| *asked) } => {
-                        now = more;
-                        stop.send_replace(now);
-                    }
-                }
-            }
-        }
+    /// Whether it is to end.
+    pub(super) fn is_to_end(&self) -> bool {
+        *self.stop.borrow() != Stop::No
     }
 }
 
@@ -111,7 +91,7 @@ enum Ended {
 
 struct Keeping {
     child: Child,
-    restarts: u32,
+    state: ChildState,
     asked: watch::Receiver<Stop>,
     tell: mpsc::Sender<Change>,
 }
@@ -121,23 +101,36 @@ impl Keeping {
         let mut backoff = Backoff::default();
         loop {
             let started = Instant::now();
-            let role = self.child.role.log().as_str();
-            match self.run_once().await {
-                Ok(Some(Ended::With(status))) => tracing::warn!(role, %status, "a child ended"),
-                Ok(Some(Ended::Retired)) => {
-                    tracing::info!(role, "a child finishes what it has, and another takes over");
+            let name = self.child.name;
+            let why = match self.run_once().await {
+                Ok(Some(Ended::With(status))) => {
+                    tracing::warn!(%name, %status, "a child ended");
+                    self.note_end(Some(status));
+                    format!("it ended ({status})")
                 }
-                Ok(None) => return,
-                Err(error) => tracing::warn!(role, %error, "a child could not be started"),
-            }
+                Ok(Some(Ended::Retired)) => {
+                    tracing::info!(%name, "a child finishes what it has, and another takes over");
+                    self.note_end(None);
+                    "it finishes what it has, and another takes over".to_owned()
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::warn!(%name, %error, "a child could not be started");
+                    self.note_end(None);
+                    format!("it could not be started: {error}")
+                }
+            };
             let pause = backoff.after(started.elapsed());
-            self.restarts += 1;
-            self.say(None).await;
+            self.state.restarts += 1;
+            self.state.message = Some(format!("{why}; it is started again in {} ms", pause.as_millis()));
+            self.say(ProcessStatus::Failed).await;
             tokio::select! {
                 () = sleep(pause) => {}
-                _ = self.asked.wait_for(|asked| *asked != Stop::No) => return,
+                _ = self.asked.wait_for(|asked| *asked != Stop::No) => break,
             }
         }
+        self.state.message = None;
+        self.say(ProcessStatus::Stopped).await;
     }
 
     /// Runs the child until another one is needed. `None` if none is.
@@ -146,8 +139,14 @@ impl Keeping {
         // Held as long as the child lives. Left in its place, it would be closed when the child is waited for.
         let life = child.stdin.take();
         let pid = child.id();
-        tracing::info!(role = self.child.role.log().as_str(), pid, "started a child");
-        self.say(pid).await;
+        tracing::info!(name = %self.child.name, pid, "started a child");
+        self.state = ChildState {
+            pid,
+            started_at_ms: Some(now_ms()),
+            restarts: self.state.restarts,
+            ..ChildState::default()
+        };
+        self.say(ProcessStatus::Running).await;
         let retired = retired(child.stdout.take());
         let mut asked = self.asked.clone();
         let to_end = async { asked.wait_for(|asked| *asked != Stop::No).await.is_ok() };
@@ -157,26 +156,27 @@ impl Keeping {
             () = retired => false,
         };
         if is_to_end {
-            self.end(&mut child).await;
-            return Ok(None);
-        }
-        // The end of its output may be that of its life.
-        if let Ok(status) = timeout(JUST_ENDED, child.wait()).await {
+            let status = self.end(&mut child).await;
+            self.note_end(status);
+        } else if let Ok(status) = timeout(JUST_ENDED, child.wait()).await {
+            // The end of its output was that of its life.
             return Ok(Some(Ended::With(status?)));
         }
-        tokio::spawn(async move {
-            let _ = child.wait().await;
-            drop(life);
-        });
-        Ok(Some(Ended::Retired))
+        if child.id().is_some() {
+            tokio::spawn(async move {
+                let _ = child.wait().await;
+                drop(life);
+            });
+        }
+        Ok((!is_to_end).then_some(Ended::Retired))
     }
 
     fn spawn(&self) -> io::Result<tokio::process::Child> {
         let log = open_log(&self.child.log)?;
-        let stdout = match self.child.role {
+        let stdout = match self.child.name {
             // It says nothing there: that it ends is what it says.
-            ChildRole::Broker => Stdio::piped(),
-            ChildRole::Work => log.try_clone()?.into(),
+            ProcessName::Broker => Stdio::piped(),
+            ProcessName::Dispatcher | ProcessName::Node(..) => log.try_clone()?.into(),
         };
         Command::new(&self.child.program)
             .args(&self.child.arguments)
@@ -191,36 +191,48 @@ impl Keeping {
             .spawn()
     }
 
-    async fn end(&mut self, child: &mut tokio::process::Child) {
+    /// Ends the child. `None` if it goes on for a while by itself.
+    async fn end(&mut self, child: &mut tokio::process::Child) -> Option<ExitStatus> {
         signal(child);
-        match self.child.role {
+        match self.child.name {
             // It finishes calls of agents that go on, which may take minutes, and listens no more.
-            ChildRole::Broker => {}
-            ChildRole::Work => {
+            ProcessName::Broker => timeout(BROKER_ENDS_WITHIN, child.wait()).await.ok()?.ok(),
+            ProcessName::Dispatcher | ProcessName::Node(..) => {
+                self.state.message = Some("it takes nothing new, and finishes what it has".to_owned());
+                self.say(ProcessStatus::Running).await;
                 let mut asked = self.asked.clone();
                 let ended = async {
                     let insisted = async {
                         let _ = asked.wait_for(|asked| *asked == Stop::Now).await;
                     };
                     tokio::select! {
-                        _ = child.wait() => return,
+                        status = child.wait() => return status,
                         () = insisted => {}
                     }
                     signal(child);
-                    let _ = child.wait().await;
+                    child.wait().await
                 };
-                if timeout(self.child.ends_within, ended).await.is_err() {
-                    tracing::warn!("the dispatcher does not end, and is killed; its runs go on");
-                    let _ = child.kill().await;
+                if let Ok(status) = timeout(self.child.ends_within, ended).await {
+                    return status.ok();
                 }
+                tracing::warn!(name = %self.child.name, "a child does not end, and is killed; its runs go on");
+                let _ = child.kill().await;
+                child.wait().await.ok()
             }
         }
     }
 
-    async fn say(&self, pid: Option<u32>) {
-        let state = ChildState { pid, restarts: self.restarts };
+    fn note_end(&mut self, status: Option<ExitStatus>) {
+        self.state.pid = None;
+        self.state.finished_at_ms = Some(now_ms());
+        self.state.exit_code = status.and_then(|status| status.code());
+        self.state.signal = status.and_then(|status| status.signal());
+    }
+
+    async fn say(&mut self, status: ProcessStatus) {
+        self.state.status = status;
         // Whoever wrote it down is gone with the service.
-        let _ = self.tell.send((self.child.role.log(), state)).await;
+        let _ = self.tell.send(Change { name: self.child.name, state: self.state.clone() }).await;
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cofferdam_core::NodeName;
+use cofferdam_core::{NodeName, ProcessName, ProcessStatus};
 use cofferdam_runner::Home;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -23,17 +23,30 @@ pub(crate) struct Served {
     pub(crate) listen: Option<SocketAddr>,
     /// Whether it does what it is there for.
     pub(crate) is_ready: bool,
-    /// Its children by their role.
-    pub(crate) children: BTreeMap<String, ChildState>,
+    /// Its children.
+    pub(crate) children: BTreeMap<ProcessName, ChildState>,
 }
 
 /// A child of a service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct ChildState {
+    /// How it stands.
+    pub(crate) status: ProcessStatus,
     /// Its process; none while it is not started again yet.
     pub(crate) pid: Option<u32>,
     /// How often it was started again.
     pub(crate) restarts: u32,
+    /// When it was last started.
+    pub(crate) started_at_ms: Option<u64>,
+    /// When it last ended.
+    pub(crate) finished_at_ms: Option<u64>,
+    /// What it exited with.
+    pub(crate) exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub(crate) signal: Option<i32>,
+    /// More, for people.
+    pub(crate) message: Option<String>,
 }
 
 /// Whether a service runs.

@@ -3,14 +3,16 @@
 //! A process that is started again appends to the same file. Each keeps its own small: it renames the file and puts a new
 //! one in the place of its descriptors, so that no line is lost.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
-use cofferdam_core::NodeName;
+use cofferdam_core::{NodeName, ProcessName, UnknownProcess};
 use cofferdam_runner::Home;
 
 /// A larger file is put aside. One such file is kept.
@@ -18,33 +20,59 @@ const LARGEST: u64 = 16 << 20;
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// Whose log it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LogRole {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogOf {
     /// The supervisor and the API.
     Serve,
-    /// The dispatcher.
-    Work,
-    /// The broker.
-    Broker,
+    /// A process that it keeps.
+    Process(ProcessName),
 }
 
-impl LogRole {
-    /// Every role.
-    pub(crate) const ALL: [Self; 3] = [Self::Serve, Self::Work, Self::Broker];
+impl LogOf {
+    /// Those of a service, with the nodes of it that were ever started.
+    pub(crate) fn all(home: &Home, service: &NodeName) -> Vec<Self> {
+        let files = fs::read_dir(home.logs()).into_iter().flatten().flatten();
+        let suffix = format!("-{service}.log");
+        let named = files.filter_map(|file| {
+            let name = file.file_name().to_str()?.strip_suffix(&suffix)?.parse().ok()?;
+            ProcessName::is_host_node(name).then_some(name)
+        });
+        let mut nodes: Vec<ProcessName> = named.collect();
+        nodes.sort();
+        let first = [Self::Serve, Self::Process(ProcessName::Dispatcher), Self::Process(ProcessName::Broker)];
+        first.into_iter().chain(nodes.into_iter().map(Self::Process)).collect()
+    }
+}
 
-    /// Its name.
-    pub(crate) fn as_str(self) -> &'static str {
+impl fmt::Display for LogOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Serve => "serve",
-            Self::Work => "work",
-            Self::Broker => "broker",
+            Self::Serve => f.pad("serve"),
+            Self::Process(name) => f.pad(&name.to_string()),
         }
     }
 }
 
-/// Where the log of a role is.
-pub(crate) fn log_path(home: &Home, role: LogRole, name: &NodeName) -> PathBuf {
-    home.logs().join(format!("{}-{name}.log", role.as_str()))
+impl FromStr for LogOf {
+    type Err = UnknownProcess;
+
+    fn from_str(text: &str) -> Result<Self, UnknownProcess> {
+        match text {
+            "serve" => Ok(Self::Serve),
+            // The command that the dispatcher is.
+            "work" => Ok(Self::Process(ProcessName::Dispatcher)),
+            _ => text.parse().map(Self::Process),
+        }
+    }
+}
+
+/// Where a log is.
+pub(crate) fn log_path(home: &Home, log: LogOf, service: &NodeName) -> PathBuf {
+    let stem = match log {
+        LogOf::Process(ProcessName::Dispatcher) => "work".to_owned(),
+        LogOf::Serve | LogOf::Process(_) => log.to_string(),
+    };
+    home.logs().join(format!("{stem}-{service}.log"))
 }
 
 /// Opens a log to append to. It may hold what people would rather keep to themselves.

@@ -93,7 +93,7 @@ impl Cast {
         }
         for service in self.members.iter().filter_map(|member| member.service.as_ref()) {
             service.until_ready();
-            let _ = (service.child("work"), service.child("broker"));
+            let _ = (service.child("dispatcher"), service.child("broker"));
         }
     }
 

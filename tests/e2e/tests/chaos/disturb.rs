@@ -31,7 +31,7 @@ impl Disturber {
         std::thread::sleep(Duration::from_millis(pause));
         let index = usize::try_from(self.random.below(3)).expect("a small number");
         let what = match (self.random.below(12), database) {
-            (0..=3, _) => strike(cast, index, "work"),
+            (0..=3, _) => strike(cast, index, "dispatcher"),
             (4..=6, _) => strike(cast, index, "broker"),
             (7..=8, _) => {
                 match cast.members[index].service.take() {
@@ -44,7 +44,7 @@ impl Disturber {
                 database.cut_connections();
                 Some("connections cut")
             }
-            (9..=10, None) => strike(cast, index, "work"),
+            (9..=10, None) => strike(cast, index, "dispatcher"),
             _ if self.kills_engine => cast.engine.as_mut().map(PrivateEngine::kill_or_revive),
             _ => strike(cast, index, "broker"),
         };
@@ -61,7 +61,7 @@ fn strike(cast: &mut Cast, index: usize, role: &str) -> Option<&'static str> {
     };
     match (service.strike(role), role) {
         (false, _) => None,
-        (true, "work") => Some("dispatcher killed"),
+        (true, "dispatcher") => Some("dispatcher killed"),
         (true, _) => Some("broker killed"),
     }
 }

@@ -49,7 +49,7 @@ fn a_service_in_the_background_is_started_told_about_and_stopped() {
     let logs = fixture.cofferdam(["logs", "--role", "work"]);
     assert!(said(&logs.stdout).contains("going on with a run that was under way"), "{}", said(&logs.stdout));
     let all = said(&fixture.cofferdam(["logs", "-n", "5"]).stdout);
-    assert!(all.lines().any(|line| line.starts_with("serve  | ")), "{all}");
+    assert!(all.lines().any(|line| line.starts_with("serve      | ")), "{all}");
     let stopped = fixture.cofferdam(["stop"]);
     assert_eq!((stopped.code, said(&stopped.stdout)), (Some(0), "stopped `main`\n".to_owned()));
     let none = fixture.cofferdam(["stop"]);
@@ -78,7 +78,7 @@ fn one_name_is_one_node() {
     let second = fixture.cofferdam(["serve"]);
     assert_eq!(second.code, Some(3), "{}", second.stderr);
     assert!(second.stderr.contains("the service `main` runs already"), "{}", second.stderr);
-    let _ = service.child("work");
+    let _ = service.child("dispatcher");
     let worker = fixture.cofferdam(["work"]);
     assert_eq!(worker.code, Some(3), "{}", worker.stderr);
     assert!(

@@ -14,18 +14,18 @@ fn a_dispatcher_that_is_killed_is_started_again_and_goes_on_with_its_run() {
     let run = stage.enqueue_held();
     let service = Service::start(&stage.fixture, &[]);
     stage.agent_works();
-    let (first, broker) = (service.child("work"), service.child("broker"));
+    let (first, broker) = (service.child("dispatcher"), service.child("broker"));
     let said = stage.log("work");
     kill_9(first);
-    let second = service.next_child("work", first);
+    let second = service.next_child("dispatcher", first);
     wait_until(IN_TIME, "the run is taken up again", || stage.was_adopted(&run));
     stage.release();
     stage.ends_as_one(&run);
-    assert_eq!(service.child("work"), second, "the second one stays");
+    assert_eq!(service.child("dispatcher"), second, "the second one stays");
     assert_eq!(service.child("broker"), broker, "the broker has nothing to do with it");
     let log = stage.log("work");
     assert!(log.starts_with(&said) && log.len() > said.len(), "its log goes on:\n{log}");
-    assert_eq!(service.status()["children"]["work"]["restarts"], 1);
+    assert_eq!(service.status()["children"]["dispatcher"]["restarts"], 1);
     service.stop();
 }
 

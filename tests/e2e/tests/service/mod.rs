@@ -6,4 +6,4 @@ mod daemon;
 mod drain;
 mod kills;
 mod places;
-mod stage;
+pub(crate) mod stage;

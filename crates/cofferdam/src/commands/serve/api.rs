@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_core::{Actor, Effective, KeyInput, NodeId, OwnRole, Scopes};
+use cofferdam_core::{Actor, Effective, KeyInput, NodeId, NodeName, OwnRole, Scopes};
 use cofferdam_operations::{Operations, now_ms, random_bits};
 use cofferdam_runner::Home;
 use cofferdam_server::{Bounds, KeyRule, Options, Service, SharedArtifacts, StartError, TrustLookup};
@@ -20,6 +20,7 @@ use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::record_place::open_artifacts;
+use crate::service::OwnLogs;
 use crate::settings;
 
 /// Whoever asks is told that the record is away, and asks again; a run that is under way waits much longer.
@@ -44,6 +45,7 @@ pub(super) struct Api {
 /// Starts the API on `service.listen`. When this returns, it takes requests, and it does so until `stop` is true.
 pub(super) async fn start(
     home: &Home,
+    name: &NodeName,
     caller: &Caller,
     settings: Effective,
     store: Store,
@@ -66,6 +68,8 @@ pub(super) async fn start(
         state_folder: Some(home.root().to_owned()),
         home: caller.home(),
         node: NodeId::new(now_ms(), random_bits()),
+        service: home.node_id(name, now_ms()).map_err(failed("the node's id cannot be kept"))?,
+        logs: Arc::new(OwnLogs::new(home, name)),
         artifacts: Arc::new(SharedArtifacts::new(home.runs(), open_artifacts(home, caller)?)),
         trust: trust_of(home),
         listen: listens,

@@ -4,13 +4,15 @@ mod api;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub(super) use api::{first_words, has_key, is_open_on_loopback};
 use clap::Args;
-use cofferdam_core::{NodeId, Settings};
+use cofferdam_core::{NodeId, ProcessName};
+use cofferdam_operations::Operations;
 use cofferdam_runner::{Home, Stop, is_alive};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use super::work::{NodeFlags, say_what_is_kept};
 use crate::caller::{Caller, now_ms};
@@ -18,20 +20,18 @@ use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::record_place::open_store;
 use crate::service::{
-    Child, ChildRole, ChildState, Children, Instance, LogRole, keep_small, log_path, until_asked_to_stop,
+    Instance, LogOf, Served, Supervisor, SupervisorOptions, keep_small, log_path, until_asked_to_stop,
 };
 use crate::{settings, terminal};
 
 /// How long a dispatcher may take to be there.
 const STARTS_WITHIN: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// What a dispatcher may take beyond its drain before it is killed.
-const BEYOND_DRAIN: Duration = Duration::from_secs(15);
 
 /// Take tasks over HTTP and run them, until it is told to stop
 ///
-/// It keeps two processes of its own: the dispatcher, which runs tasks, and the broker, which is their way out. The first
-/// SIGTERM or Ctrl-C stops gracefully; the second one at once. What runs in a sandbox goes on either way, and the next
+/// It keeps processes of its own: the dispatcher, which runs tasks, the broker, which is their way out, and what an operator
+/// has started besides (`cofferdam ps`). The first SIGTERM or Ctrl-C stops gracefully; the second one at once. What runs in a sandbox goes on either way, and the next
 /// start takes it up again.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
@@ -83,45 +83,55 @@ pub(crate) async fn run(args: &ServeArgs, caller: &Caller) -> Result<ExitCode, F
     let stop = until_asked_to_stop().map_err(failed("signals cannot be received"))?;
     let begun =
         Instance::begin(&home, name, now_ms()).map_err(failed("the service's lock cannot be taken"))?;
-    let Some(mut instance) = begun else {
+    let Some(instance) = begun else {
         return Err(Failure::new(ExitCode::Refused, format!("the service `{name}` runs already")).hint(
             "`cofferdam status` tells more; another one on the same state folder needs another --name",
         ));
     };
-    keep_small(log_path(&home, LogRole::Serve, name));
+    keep_small(log_path(&home, LogOf::Serve, name));
     // Before any child: what it brings up to date is so for all.
     let store = open_store(&home, caller).await?;
     let (end_api, api_ends) = watch::channel(false);
     let settings = effective.settings.clone();
-    let api = api::start(&home, caller, effective, store, api_ends).await?;
-    let children = if args.no_work { Vec::new() } else { children(args, &home, &settings)? };
-    let works = !children.is_empty();
-    let (children, mut changes) = Children::start(children);
-    let node = home.node_id(name, now_ms()).map_err(failed("the node's id cannot be kept"))?;
-    if works {
-        until_node_is_there(&home, &node, &mut instance, &mut changes, &mut stop.subscribe()).await;
+    let operations = Operations::new(store.clone(), Arc::new(effective.clone()), Arc::new(|_| false));
+    let api = api::start(&home, name, caller, effective, store.clone(), api_ends).await?;
+    let instance = Arc::new(Mutex::new(instance));
+    let say = |change: &dyn Fn(&mut Served)| lock(&instance).say(change);
+    let supervisor = Supervisor::new(SupervisorOptions {
+        home: home.clone(),
+        store,
+        operations,
+        listen: api.listens,
+        works: !args.no_work,
+        drain: args.node.drain.unwrap_or(settings.service.drain_seconds),
+        node: args.node.clone(),
+        instance: Arc::clone(&instance),
+    })
+    .await?;
+    let expects_dispatcher = supervisor.is_wanted(ProcessName::Dispatcher);
+    let supervising = tokio::spawn(supervisor.run(stop.subscribe()));
+    if expects_dispatcher {
+        let node = home.node_id(name, now_ms()).map_err(failed("the node's id cannot be kept"))?;
+        until_node_is_there(&home, &node, &mut stop.subscribe()).await;
     }
-    instance.say(|served| {
+    say(&|served| {
         served.listen = Some(api.listens);
         served.is_ready = true;
     });
     tracing::info!(node = %name, listen = %api.listens, "ready");
-    if works {
+    if expects_dispatcher {
         say_what_is_kept(&settings.retention);
     }
     if api.has_made_key {
         terminal::write_stderr(&first_words(&home, api.listens));
     }
     let mut asked = stop.subscribe();
-    loop {
-        tokio::select! {
-            Some(change) = changes.recv() => note(&mut instance, change),
-            _ = asked.wait_for(|asked| *asked != Stop::No) => break,
-        }
-    }
+    // The channel stays open as long as the signals are watched.
+    let _ = asked.wait_for(|asked| *asked != Stop::No).await;
     tracing::info!("stopping");
-    instance.say(|served| served.is_ready = false);
-    children.end(asked).await;
+    say(&|served| served.is_ready = false);
+    let ended = supervising.await;
+    ended.map_err(|error| Failure::internal("the supervisor's task panicked", &error))?;
     end_api.send_replace(true);
     // It gives the calls that are under way a moment.
     let _ = api.serving.await;
@@ -129,53 +139,22 @@ pub(crate) async fn run(args: &ServeArgs, caller: &Caller) -> Result<ExitCode, F
     Ok(ExitCode::Succeeded)
 }
 
-/// The dispatcher and its broker.
-fn children(args: &ServeArgs, home: &Home, settings: &Settings) -> Result<Vec<Child>, Failure> {
-    let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
-    let program = std::env::current_exe().map_err(failed("our own binary cannot be found"))?;
-    let name = &args.node.name;
-    let node = home.node_id(name, now_ms()).map_err(failed("the node's id cannot be kept"))?;
-    let drain = args.node.drain.unwrap_or(settings.service.drain_seconds);
-    let child = |role: ChildRole, arguments: Vec<OsString>| Child {
-        role,
-        program: program.clone(),
-        arguments,
-        state: home.root().to_owned(),
-        log: log_path(home, role.log(), name),
-        ends_within: Duration::from_secs(drain.count().into()) + BEYOND_DRAIN,
-    };
-    let broker = ["broker".into(), home.root().into(), node.as_str().into(), name.as_str().into()];
-    let mut work: Vec<OsString> = vec!["work".into(), "--supervised".into()];
-    work.extend(args.node.arguments());
-    Ok(vec![child(ChildRole::Broker, broker.to_vec()), child(ChildRole::Work, work)])
-}
-
 /// Waits until the dispatcher is there, or for a moment: why it is not is in its log.
-async fn until_node_is_there(
-    home: &Home,
-    node: &NodeId,
-    instance: &mut Instance,
-    changes: &mut mpsc::Receiver<(LogRole, ChildState)>,
-    asked: &mut watch::Receiver<Stop>,
-) {
+async fn until_node_is_there(home: &Home, node: &NodeId, asked: &mut watch::Receiver<Stop>) {
     let there = async {
         while !is_alive(home, node) {
-            tokio::select! {
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-                Some(change) = changes.recv() => note(instance, change),
-            }
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     };
     tokio::select! {
         waited = tokio::time::timeout(STARTS_WITHIN, there) => if waited.is_err() {
-            tracing::warn!("the dispatcher does not come up; `cofferdam logs --role work` tells why");
+            tracing::warn!("the dispatcher does not come up; `cofferdam logs --role dispatcher` tells why");
         },
         _ = asked.wait_for(|asked| *asked != Stop::No) => {}
     }
 }
 
-fn note(instance: &mut Instance, (role, state): (LogRole, ChildState)) {
-    instance.say(|served| {
-        served.children.insert(role.as_str().to_owned(), state);
-    });
+/// Nobody panics while saying something; if somebody did, what is said next is whole all the same.
+fn lock(instance: &Mutex<Instance>) -> MutexGuard<'_, Instance> {
+    instance.lock().unwrap_or_else(PoisonError::into_inner)
 }
