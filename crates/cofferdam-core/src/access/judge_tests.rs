@@ -155,7 +155,7 @@ const ON_REQUESTS: [(&str, &str, &str); 2] =
     [("run.create", "ssyyyyyy", "ssbbybyy"), ("project.create", "ssssykyy", "ssssykyy")];
 
 /// The verdicts on what is nobody's or the operator's; one letter an actor.
-const ON_OTHERS: [(&str, &str); 15] = [
+const ON_OTHERS: [(&str, &str); 18] = [
     ("project.read", "syyyyyyy"),
     ("project.remove", "ssssykyy"),
     ("key.create", "ssssykyy"),
@@ -167,6 +167,9 @@ const ON_OTHERS: [(&str, &str); 15] = [
     ("auth.check", "ssssyyyy"),
     ("config.read", "ssssyyyy"),
     ("config.change", "ssssyyyy"),
+    ("process.read", "ssssyyyy"),
+    ("process.start", "ssssyyyy"),
+    ("process.stop", "ssssyyyy"),
     ("metrics.read", "sysyyyyy"),
     ("audit.read", "ssssyyyy"),
     ("settings.read", "ssssyyyy"),

@@ -22,6 +22,8 @@ use super::own_log::open_log;
 
 /// How long a child may take to be gone once its output has ended.
 const JUST_ENDED: Duration = Duration::from_millis(200);
+/// How often a child that is to end at once is told so.
+const INSIST_EVERY: Duration = Duration::from_millis(100);
 /// How long is waited for a broker that is to end; one that finishes calls of agents takes longer, and is left to it.
 const BROKER_ENDS_WITHIN: Duration = Duration::from_secs(1);
 
@@ -209,8 +211,13 @@ impl Keeping {
                         status = child.wait() => return status,
                         () = insisted => {}
                     }
-                    signal(child);
-                    child.wait().await
+                    // Two signals that come together are one, and the first only asks.
+                    loop {
+                        signal(child);
+                        if let Ok(status) = timeout(INSIST_EVERY, child.wait()).await {
+                            return status;
+                        }
+                    }
                 };
                 if let Ok(status) = timeout(self.child.ends_within, ended).await {
                     return status.ok();

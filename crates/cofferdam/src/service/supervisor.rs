@@ -305,7 +305,7 @@ impl Supervisor {
         match timeout(ANSWERS_WITHIN, telling).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                tracing::debug!(error = %with_causes(&error), "the processes could not be told of")
+                tracing::debug!(error = %with_causes(&error), "the processes could not be told of");
             }
             Err(_) => tracing::debug!("the record does not answer"),
         }

@@ -36,3 +36,14 @@ pub(super) fn post(service: &Service, path: &str, body: &str) -> Value {
     assert!(matches!(status, 200 | 202), "{path}: {status} {answer:#}");
     answer
 }
+
+/// What a stream says within a few seconds.
+pub(super) fn stream(service: &Service, path: &str) -> String {
+    let output = Command::new("curl")
+        .args(["--silent", "-N", "--max-time", "3", "-H", "Accept: text/event-stream"])
+        .args(["-H", &format!("X-API-Key: {}", service.key())])
+        .arg(format!("{}/system/processes{path}", service.url()))
+        .output()
+        .expect("curl is installed");
+    String::from_utf8(output.stdout).expect("frames are text")
+}

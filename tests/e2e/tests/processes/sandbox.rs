@@ -4,7 +4,7 @@ use cofferdam_e2e::processes::{children_of, wait_until};
 use cofferdam_e2e::{Fixture, Service};
 use cofferdam_test_marks::once;
 
-use super::http::{call, get, post};
+use super::http::{call, get, post, stream};
 use crate::service::stage::IN_TIME;
 
 #[once]
@@ -37,6 +37,8 @@ fn section_2_the_processes_are_listed_with_the_fields_of_the_document() {
     assert!(std::path::Path::new(log).exists(), "{log}");
     let lines = get(&service, "/dispatcher/logs?lines=50")["lines"].to_string();
     assert!(lines.contains("working"), "{lines}");
+    let followed = stream(&service, "/dispatcher/logs?lines=50");
+    assert!(followed.contains("event: log\ndata: {\"line\":"), "{followed}");
     let again = post(&service, "/dispatcher/start", "{}");
     assert_eq!((&again["alreadyRunning"], &again["skipped"]), (&true.into(), &false.into()), "{again:#}");
     assert_eq!(again["process"]["pid"], dispatcher);

@@ -121,7 +121,7 @@ pub(crate) async fn run(args: &PsArgs, caller: &Caller) -> Result<ExitCode, Fail
             match args.json {
                 true => terminal::write_json(&json!(stopped))?,
                 false => {
-                    terminal::write_stdout(format!("{}\n", sanitize::line(&stopped.message)).as_bytes())?
+                    terminal::write_stdout(format!("{}\n", sanitize::line(&stopped.message)).as_bytes())?;
                 }
             }
         }
