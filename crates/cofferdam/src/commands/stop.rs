@@ -71,13 +71,11 @@ pub(super) async fn stop(
                 return Ok(if asked.is_some() { Stopped::Now } else { Stopped::Before });
             }
         };
+        // Two signals that come together are one, and the first only asks: who is not to wait is told so again.
         if let Some(Served { pid, .. }) = served
-            && asked != Some(pid)
+            && (now || asked != Some(pid))
         {
             signal(pid, name)?;
-            if now {
-                signal(pid, name)?;
-            }
             asked = Some(pid);
         }
         if Instant::now() >= give_up_at {
