@@ -10,11 +10,12 @@ use cofferdam_core::Agent;
 const FOLDERS: [&str; 3] = ["claude_code", "codex", "opencode"];
 
 /// The places outside of those folders that name an agent, and why they have to.
-const ALLOWED: [(&str, &str); 6] = [
+const ALLOWED: [(&str, &str); 7] = [
     ("cofferdam-core/src/settings/agents.rs", "the enum itself, with the names that people write"),
     ("cofferdam-core/src/settings/schema.rs", "the schema of the settings lists every such name"),
     ("cofferdam-agent/src/lib.rs", "the folders are modules of this crate"),
     ("cofferdam-agent/src/profile.rs", "the one list, from the enum to the folders"),
+    ("cofferdam-server/src/handlers/check_auth.rs", "routes that other systems name like this, one for each agent"),
     ("cofferdam-sandbox/src/container/image_agents.rs", "what our image has, as its Dockerfile says"),
     ("cofferdam-sandbox/src/docker/layers.rs", "the same, by the instructions of that Dockerfile"),
 ];

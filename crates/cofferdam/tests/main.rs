@@ -1,5 +1,6 @@
 //! The built binary from outside, without a sandbox; and who knows whom.
 
+mod agents_once;
 mod architecture;
 mod cli;
 mod edges;

@@ -1,17 +1,16 @@
 //! Which environment is in force: the one place that says so.
 
 use cofferdam_core::Environment;
-use cofferdam_store::Error;
 
 use crate::Operations;
+use crate::error::Error;
 
 impl Operations {
-    /// The environment that runs get which name no mode of their own.
+    /// The environment that runs get which name no mode of their own, as the settings and what is on record over them say now.
     ///
     /// # Errors
     /// If the record cannot be read.
-    #[expect(clippy::unused_async, reason = "what the record says of it is read here")]
     pub async fn environment(&self) -> Result<Environment, Error> {
-        Ok(Environment::of(&self.settings.settings))
+        Ok(Environment::of(&self.now().await?.settings.settings))
     }
 }

@@ -13,9 +13,9 @@ use std::time::Duration;
 use cofferdam_core::{
     DesiredState, DrainSeconds, Environment, NodeId, ProcessName, ProcessStatus, ValueError, with_causes,
 };
-use cofferdam_operations::{Operations, now_ms, random_bits};
+use cofferdam_operations::{Error, Operations, now_ms, random_bits};
 use cofferdam_runner::{Home, Stop};
-use cofferdam_store::{Error, Listens, ProcessReport, ServiceRecord, ServiceReport, Store};
+use cofferdam_store::{Listens, ProcessReport, ServiceRecord, ServiceReport, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -106,7 +106,8 @@ impl Supervisor {
             },
         };
         for process in [ProcessName::Dispatcher, ProcessName::Broker] {
-            options.store.add_process(&service.id, process).await.map_err(unreadable)?;
+            let added = options.store.add_process(&service.id, process).await;
+            added.map_err(|error| unreadable(error.into()))?;
         }
         let mut supervisor = Self {
             store: options.store.with_patience(Duration::ZERO),
