@@ -15,7 +15,10 @@ const ALLOWED: [(&str, &str); 7] = [
     ("cofferdam-core/src/settings/schema.rs", "the schema of the settings lists every such name"),
     ("cofferdam-agent/src/lib.rs", "the folders are modules of this crate"),
     ("cofferdam-agent/src/profile.rs", "the one list, from the enum to the folders"),
-    ("cofferdam-server/src/handlers/check_auth.rs", "routes that other systems name like this, one for each agent"),
+    (
+        "cofferdam-server/src/handlers/check_auth.rs",
+        "routes that other systems name like this, one for each agent",
+    ),
     ("cofferdam-sandbox/src/container/image_agents.rs", "what our image has, as its Dockerfile says"),
     ("cofferdam-sandbox/src/docker/layers.rs", "the same, by the instructions of that Dockerfile"),
 ];
@@ -59,13 +62,15 @@ fn look_in(crates: &Path, folder: &Path, naming: &mut BTreeSet<String>) {
 
 /// Whether a file is compiled for tests alone.
 fn is_test(name: &str) -> bool {
-    name == "tests.rs" || ["_tests.rs", "_properties.rs", "test_machine.rs"].iter().any(|end| name.ends_with(end))
+    name == "tests.rs"
+        || ["_tests.rs", "_properties.rs", "test_machine.rs"].iter().any(|end| name.ends_with(end))
 }
 
 fn names_an_agent(text: &str) -> bool {
     let production = text.split("\n#[cfg(test)]").next().unwrap_or_default();
     let code = production.lines().map(|line| line.split("//").next().unwrap_or_default());
-    let words: Vec<&str> = code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_')).collect();
+    let words: Vec<&str> =
+        code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_')).collect();
     let is_named = |agent: Agent| {
         let variant = format!("{agent:?}");
         let names = [variant.as_str(), agent.as_str(), profile(agent).program];

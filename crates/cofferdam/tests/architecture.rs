@@ -38,11 +38,13 @@ fn is_there(named: &str, paths: &[String]) -> bool {
 /// Every file and folder below one, as the page would write it; folders end with a slash.
 fn collect(folder: &Path, name: &str, paths: &mut Vec<String>) {
     paths.push(format!("/{}/", name.replace("cofferdam-", "")));
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the checkout can be read")
+        .map(|entry| entry.expect("so can each of its entries").path())
+        .collect();
     entries.sort();
     for path in entries {
-        let name = format!("{name}/{}", path.file_name().unwrap().to_string_lossy());
+        let name = format!("{name}/{}", path.file_name().unwrap_or_default().to_string_lossy());
         match path.is_dir() {
             true => collect(&path, &name, paths),
             false => paths.push(format!("/{}", name.replace("cofferdam-", ""))),
