@@ -288,11 +288,14 @@ fn path_inside(caller: &Caller) -> String {
     path.join(":")
 }
 
+/// What makes a scope: by its path, since a PATH may lead into a repository.
+pub(super) const SYSTEMD_RUN: &str = "/usr/bin/systemd-run";
+
 /// Whether the caller has a systemd of their own that can make a scope with limits.
 pub(crate) fn user_systemd() -> bool {
     let id = rustix::process::geteuid();
     let socket = PathBuf::from(format!("/run/user/{}/systemd/private", id.as_raw()));
-    !id.is_root() && socket.exists() && Path::new("/usr/bin/systemd-run").exists()
+    !id.is_root() && socket.exists() && Path::new(SYSTEMD_RUN).exists()
 }
 
 #[cfg(test)]

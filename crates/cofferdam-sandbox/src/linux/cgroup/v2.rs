@@ -8,6 +8,7 @@ use cofferdam_core::CgroupFact;
 
 use super::{Hits, counter, group_folder, is_writable, mount_point, read_number};
 use crate::linux::plan::{CgroupLimits, CgroupPlan};
+use crate::linux::system::SYSTEMD_RUN;
 
 const PERIOD_US: u64 = 100_000;
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
@@ -102,7 +103,7 @@ pub(in crate::linux) fn systemd_scope(name: &str, limits: &CgroupLimits) -> Vec<
         "OOMPolicy=continue".to_owned(),
     ];
     let mut argv: Vec<String> =
-        ["systemd-run", "--user", "--scope", "--quiet", "--collect"].map(String::from).into();
+        [SYSTEMD_RUN, "--user", "--scope", "--quiet", "--collect"].map(String::from).into();
     argv.push(format!("--unit={name}"));
     for property in properties {
         argv.extend(["-p".to_owned(), property]);
@@ -154,7 +155,10 @@ mod tests {
 
     #[test]
     fn a_scope_of_systemd_carries_every_limit() {
-        let argv = systemd_scope("cofferdam-x", &LIMITS).join(" ");
+        let argv = systemd_scope("cofferdam-x", &LIMITS);
+        // By a bare name, a PATH with `.` in it would have the repository's own program started.
+        assert!(argv[0].starts_with('/'), "{argv:?}");
+        let argv = argv.join(" ");
         for part in
             ["--unit=cofferdam-x", "MemoryMax=2147483648", "TasksMax=258", "CPUQuota=150%", "MemorySwapMax=0"]
         {
