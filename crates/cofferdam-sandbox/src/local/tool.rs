@@ -96,6 +96,7 @@ fn plan<'a>(
         Holder::Scope(_) | Holder::Nobody(_) => None,
     };
     let mut entries = vec![Entry::Proc { path: "/proc".into() }];
+    entries.extend(system::kernel_facts());
     entries.extend(system::entries(&Caller::default(), Network::None));
     for private in options.caller.home.iter().chain([&options.state]) {
         entries.extend(covers(&entries, private));
