@@ -76,6 +76,8 @@ pub(crate) struct Shim {
     relay: Relay,
     /// Somebody connects to it who wants the sandbox to end.
     pub(crate) kill: UnixListener,
+    /// What the watched folders held before anything ran.
+    bytes_before: u64,
 }
 
 impl Shim {
@@ -107,12 +109,14 @@ impl Shim {
         if let Some(cgroup) = &plan.cgroup {
             cgroup::create(cgroup, &plan.limits)?;
         }
+        // A folder of the caller's own may hold any number of files. Once something runs, its clock and its end wait for no look.
+        let bytes_before = bytes_in(&plan.watched);
         let child = spawn(&folder, &plan).inspect_err(|_| {
             plan.cgroup.as_ref().map(cgroup::remove);
         })?;
         let (child, stdin) = child;
         let relay = Relay::start(input, stdin)?;
-        Ok(Self { folder, plan, child, relay, kill })
+        Ok(Self { folder, plan, child, relay, kill, bytes_before })
     }
 
     fn run(mut self) -> io::Result<()> {
@@ -142,7 +146,7 @@ impl Shim {
 
     /// Begins to watch over the sandbox.
     pub(crate) fn watch(&self) -> io::Result<Watch> {
-        Watch::start(watch_plan(&self.plan), Instant::now())
+        Watch::start(watch_plan(&self.plan, self.bytes_before), Instant::now())
     }
 
     /// Asks the worker to end the agent.
@@ -203,12 +207,12 @@ impl Shim {
     }
 }
 
-fn watch_plan(plan: &ShimPlan) -> WatchPlan {
+fn watch_plan(plan: &ShimPlan, bytes_before: u64) -> WatchPlan {
     WatchPlan {
         timeout: Duration::from_millis(plan.timeout_ms),
         grace: Duration::from_millis(plan.grace_ms),
         watched: plan.watched.clone(),
-        most_bytes: plan.workspace_bytes.saturating_add(bytes_in(&plan.watched)),
+        most_bytes: plan.workspace_bytes.saturating_add(bytes_before),
         memory_bytes: match plan.inner {
             Inner::Native => plan.cgroup.is_none().then_some(plan.limits.memory_bytes),
             // The runtime holds it, and on the host nobody does.
