@@ -21,41 +21,52 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        if !is_json(&request) {
-            return Err(ApiError::new(
-                ErrorCode::UnsupportedMediaType,
-                "the body has to be JSON: send it with `Content-Type: application/json`",
-            ));
-        }
-        let bytes = body(request, app).await?;
-        // Serde reads a list of an object's values as the object.
-        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-            return Err(malformed("it is not an object", None));
-        }
-        let mut reader = serde_json::Deserializer::from_slice(&bytes);
-        let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-            let field = error.path().to_string();
-            let problem = error.into_inner().to_string();
-            match field.as_str() {
-                "." => malformed(&problem, None),
-                _ => malformed(&problem, Some(&field)),
-            }
-        })?;
-        reader.end().map_err(|error| malformed(&error.to_string(), None))?;
-        Ok(Self(value))
+        object(&json(request, app).await?).map(Self)
     }
 }
 
-/// A body of JSON that need not be there.
+/// The bytes of a body that says it is JSON.
+async fn json(request: Request, app: &App) -> Result<Bytes, ApiError> {
+    if !is_json(&request) {
+        return Err(ApiError::new(
+            ErrorCode::UnsupportedMediaType,
+            "the body has to be JSON: send it with `Content-Type: application/json`",
+        ));
+    }
+    body(request, app).await
+}
+
+fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    // Serde reads a list of an object's values as the object.
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(malformed("it is not an object", None));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let field = error.path().to_string();
+        let problem = error.into_inner().to_string();
+        match field.as_str() {
+            "." => malformed(&problem, None),
+            _ => malformed(&problem, Some(&field)),
+        }
+    })?;
+    reader.end().map_err(|error| malformed(&error.to_string(), None))?;
+    Ok(value)
+}
+
+/// A body of JSON that need not be there, or is `null`.
 pub(crate) struct OptionalJson<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalJson<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        match request.body().is_end_stream() {
-            true => Ok(Self(T::default())),
-            false => Json::from_request(request, app).await.map(|Json(value)| Self(value)),
+        if request.body().is_end_stream() {
+            return Ok(Self(T::default()));
+        }
+        match json(request, app).await?.trim_ascii() {
+            b"null" => Ok(Self(T::default())),
+            bytes => object(bytes).map(Self),
         }
     }
 }

@@ -61,6 +61,7 @@ fn help_names_every_command() {
       runs         Look at runs, cancel and remove them
       dead-letter  Look at runs that failed for good, and replay them
       keys         Make, list and revoke keys of the service
+      config       See and change what may change while the service runs
       db           Look after the database of the record
       sandbox      Look at what this machine can enforce, and build the image of containers
       init         Set up: find agents, keys, logins and sandboxes, ask a few questions, and write the
@@ -77,6 +78,7 @@ fn help_names_every_command() {
       restart      Stop the service, if it runs, and start it in the background. Runs go on in their
                    sandboxes meanwhile
       status       Tell whether the service runs
+      ps           Look at the processes of the service, start and stop them
       logs         Print what the processes of the service have said
       demo         Show on a sample repository what a sealed run holds
       completions  Print the completions of your shell
@@ -99,6 +101,8 @@ fn help_of_doctor_says_what_its_exit_code_means() {
     Options:
           --mode <native|docker|apple>  Which sandbox to try [default: what the settings say, or native]
           --json                        Print one JSON object
+          --server <URL>                Ask a service to do it, such as `http://127.0.0.1:8787`
+                                        [default: COFFERDAM_SERVER, or this machine]
       -h, --help                        Print help
 
     Exit codes:

@@ -80,6 +80,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("store.record_refusal", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.remove_project", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.revoke_key", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.change_config", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.set_desired", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.set_desired", "crates/cofferdam-store/tests/failpoints.rs"),
 ];
 

@@ -316,6 +316,8 @@ fn every_failpoint_of_a_node_is_armed_by_a_test() {
         ("store.record_refusal", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.remove_project", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.revoke_key", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.change_config", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.set_desired", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.set_desired", "crates/cofferdam-store/tests/failpoints.rs"),
     ];
     for failpoint in cofferdam_store::FAILPOINTS.iter().chain(cofferdam_runner::FAILPOINTS) {

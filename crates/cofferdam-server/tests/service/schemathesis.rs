@@ -2,9 +2,11 @@
 //! than is described.
 
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cofferdam_core::{EventType, FailureClass, NewEvent, NodeId, Outcome, PlaceId, Source};
+use cofferdam_core::{EventType, FailureClass, NewEvent, NodeId, Outcome, PlaceId};
 use cofferdam_store::{ClaimRules, Left, Owner, Store};
 use serde_json::json;
 
@@ -13,9 +15,30 @@ use crate::fixture::Place;
 /// Names the program: `./dev test` installs it.
 const PROGRAM: &str = "COFFERDAM_SCHEMATHESIS";
 
-/// A repository that is made up is a good request, whose run has nowhere to start from: 422.
-const CONFIGURATION: &str = "[checks]\n\
-    positive_data_acceptance.expected-statuses = [\"2xx\", 401, 403, 404, 409, 422, \"5xx\"]\n";
+/// What a schema could not tell, and is no mistake of ours: that a repository is not there or its host does not answer, that no node
+/// is there to ask, and which values each key of the configuration takes. No other call may answer so.
+const CONFIGURATION: &str = r#"
+[[operations]]
+include-name = "POST /execute"
+
+[operations.checks.not_a_server_error]
+expected-statuses = ["2xx", "3xx", "4xx", 502]
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 401, 403, 404, 409, 422, 429, 502]
+
+[[operations]]
+include-path-regex = "^/system/[a-z]+/auth$"
+
+[operations.checks.not_a_server_error]
+expected-statuses = ["2xx", "3xx", "4xx", 503]
+
+[[operations]]
+include-name = "PATCH /config"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429]
+"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn schemathesis_finds_nothing_with_all_checks() {
@@ -26,7 +49,8 @@ async fn schemathesis_finds_nothing_with_all_checks() {
     };
     let place = Place::start().await;
     std::fs::write(place.folder.path().join("schemathesis.toml"), CONFIGURATION).unwrap();
-    let node = tokio::spawn(end_runs(place.store.clone()));
+    let unreachable = Arc::<AtomicUsize>::default();
+    let node = tokio::spawn(end_runs(place.store.clone(), Arc::clone(&unreachable)));
     let output = tokio::process::Command::new(program)
         .arg("run")
         .arg(place.url("/openapi.json"))
@@ -43,10 +67,12 @@ async fn schemathesis_finds_nothing_with_all_checks() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("Tested: 51"), "it has tried every call: {said}");
+    assert!(unreachable.load(Ordering::SeqCst) > 0, "no run met a host that does not answer");
 }
 
 /// A node without a network, whose runs end as soon as they are taken, so that `POST /execute` is answered.
-async fn end_runs(store: Store) {
+/// A third of the runs are told that there is no such repository, and a third that its host does not answer.
+async fn end_runs(store: Store, unreachable: Arc<AtomicUsize>) {
     let owner = Owner { node: NodeId::new(1, 2), place: PlaceId::new(1, 1) };
     loop {
         let claimed = store.claim(&owner, u64::MAX >> 8, 60_000, &ClaimRules::default()).await.unwrap();
@@ -56,9 +82,14 @@ async fn end_runs(store: Store) {
         };
         let said = NewEvent::new(1, EventType::AgentMessage, json!({ "text": "done" }));
         store.append(&claimed.lease, &[said]).await.unwrap();
-        let outcome = match claimed.request.source {
-            Source::Git { .. } => Outcome::failed(FailureClass::Repository, "Could not resolve host"),
-            Source::Local { .. } | Source::Empty => Outcome::Succeeded,
+        // By the run, so that one which is tried again ends in the same way.
+        let outcome = match claimed.attempt.run.as_str().bytes().map(u64::from).sum::<u64>() % 3 {
+            0 => Outcome::Succeeded,
+            1 => Outcome::failed(FailureClass::Repository, "Could not resolve host"),
+            _ => {
+                unreachable.fetch_add(1, Ordering::SeqCst);
+                Outcome::failed(FailureClass::RepositoryHost, "Connection refused")
+            }
         };
         store.finish(&claimed.lease, &outcome, &Left::default(), u64::MAX >> 8).await.unwrap();
         store.wake();
