@@ -7,6 +7,7 @@ use std::time::Duration;
 use cofferdam_core::{Action, Actor, Agent, Mode, NodeId, NodeRequestId, NodeTask, Subject, check_policy};
 use cofferdam_store::{NewNodeRequest, NodeHealth, NodeRecord, RequestState};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep};
 
 use crate::Operations;
@@ -70,7 +71,7 @@ impl Operations {
         let able = nodes.iter().filter(has).count();
         let node = (able > 0 && able < nodes.len()).then(|| nodes.iter().find(has)).flatten();
         let request = NewNodeRequest {
-            share: Some(serde_json::to_string(&task).unwrap_or_default()),
+            share: Some(digest(&task)),
             ..new_request(node.map(|node| node.id.clone()), task)
         };
         let about = json!({ "mode": mode });
@@ -149,6 +150,12 @@ pub enum CheckPlace {
     Host,
     /// In a sandbox.
     Sandbox,
+}
+
+/// What is asked, in few enough bytes for an index of PostgreSQL: a policy may be longer than a page.
+fn digest(task: &NodeTask) -> String {
+    let text = serde_json::to_string(task).unwrap_or_default();
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The mode in force, or the one that comes nearest to what was asked for.
