@@ -1,8 +1,8 @@
 //! Changing what may change while the service runs.
 
 use cofferdam_core::{
-    Action, Actor, ConfigReport, ConfigUpdates, Effective, InputError, Mode, ModeTrial, NodeTask, Subject,
-    SystemConfig, agent_policy,
+    Action, Actor, ConfigReport, ConfigUpdates, Effective, InputError, Mode, ModeTrial, NodeTask, Refusal,
+    Subject, SystemConfig, agent_policy,
 };
 use serde_json::json;
 
@@ -38,6 +38,11 @@ pub struct NodeTrial {
     pub trial: Option<ModeTrial>,
 }
 
+/// What a caller without a key may change: which agent works. With the others it would choose the image, the bounds and the account
+/// that everybody's runs have.
+const WITHOUT_KEY: [&str; 4] =
+    ["LLM_EXECUTOR", "WORKER_LLM_EXECUTOR", "TESTER_LLM_EXECUTOR", "DOCSER_LLM_EXECUTOR"];
+
 impl Operations {
     /// Changes all of it or nothing. What runs are made with is tried first, on every node.
     ///
@@ -47,6 +52,11 @@ impl Operations {
         const ACTION: Action = Action::ChangeConfig;
         const SUBJECT: &str = "system_config";
         self.authorise(actor, ACTION, SUBJECT, Subject::Nothing).await?;
+        if *actor == Actor::Loopback && change.updates.keys().any(|key| !WITHOUT_KEY.contains(&key.as_str()))
+        {
+            let refusal = Refusal::NotWithoutKey { action: ACTION };
+            self.unless_refused(actor, ACTION, SUBJECT, Err(refusal)).await?;
+        }
         let before = self.recorded_config().await?;
         let after = before.changed(&change.updates)?;
         self.refuse_host(&before, &after)?;

@@ -99,3 +99,22 @@ async fn what_a_service_that_is_gone_told_last_is_not_shown_as_true() {
     assert_eq!((&process["status"], &process["pid"]), (&json!("stopped"), &json!(null)), "{process:#}");
     assert!(process["message"].as_str().unwrap().contains("has not told of itself since"), "{process:#}");
 }
+
+#[tokio::test]
+async fn a_caller_without_a_key_changes_which_agent_works_and_nothing_else() {
+    let place = Place::with(Setup { keys: KeyRule::NotOnLoopback, ..Setup::default() }).await;
+    let patch = |key: &str, value: &str| {
+        let body = json!({ "updates": { key: value }, "force": true });
+        answer(http().patch(place.url("/config")).json(&body))
+    };
+    for (key, value) in [
+        ("CLAUDE_AUTH_DIR", "/srv/claude"),
+        ("SANDBOX_DOCKER_IMAGE", "other:1"),
+        ("MAX_CONCURRENT_WORKERS", "0"),
+        ("EXECUTION_ENVIRONMENT", "host"),
+    ] {
+        assert_eq!(patch(key, value).await.refusal(), (403, "NOT_ALLOWED"), "{key}");
+    }
+    assert!(place.store.system_config().await.unwrap().is_empty());
+    assert_eq!(patch("LLM_EXECUTOR", "codex").await.status, 200);
+}
