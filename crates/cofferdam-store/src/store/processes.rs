@@ -116,7 +116,9 @@ impl Store {
         const SQL: &str = "INSERT INTO processes (service, name, desired, asked) VALUES (?1, ?2, ?3, 1) \
              ON CONFLICT (service, name) DO UPDATE SET desired = excluded.desired, asked = processes.asked + 1 \
              WHERE processes.desired <> excluded.desired";
-        let (mandate, service, wanted) = (mandate.clone(), service.clone(), wanted.to_vec());
+        let (mandate, service, mut wanted) = (mandate.clone(), service.clone(), wanted.to_vec());
+        // In one order, so that two who change several rows do not wait for each other.
+        wanted.sort_by_key(|(name, _)| name.to_string());
         let is_changed = self
             .write(async move |session| {
                 let mut changed = 0;
