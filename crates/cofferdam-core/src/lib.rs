@@ -12,6 +12,7 @@ mod causes;
 mod conclude;
 mod credential;
 mod dead_letter;
+mod direct;
 mod disk_space;
 mod egress;
 mod error_class;
@@ -59,6 +60,7 @@ pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
 pub use credential::Credential;
 pub use dead_letter::DeadLetter;
+pub use direct::{Effort, Thinking};
 pub use disk_space::DiskSpace;
 pub use egress::{
     AllowRule, Budget, EgressPolicy, FetchRule, Forward, Host, HostError, HostPort, ModelTrouble, PRESETS,
