@@ -60,7 +60,7 @@ pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
 pub use credential::Credential;
 pub use dead_letter::DeadLetter;
-pub use direct::{Effort, Thinking};
+pub use direct::{DirectSetup, DirectTool, Effort, Thinking};
 pub use disk_space::DiskSpace;
 pub use egress::{
     AllowRule, Budget, EgressPolicy, FetchRule, Forward, Host, HostError, HostPort, ModelTrouble, PRESETS,
@@ -103,9 +103,10 @@ pub use run::{
     Conversation, IllegalTransition, RunRequest, RunState, SessionStart, Source, Transition, WorkspaceKind,
 };
 pub use run_input::{
-    Asked, Choice, Context, INPUT_FIELDS, InputError, InputErrorKind, InputSyntax, MODEL_KEYS, MayNamePath,
-    MountInput, PathUse, Placing, RunInput, RunOptions, Surroundings, Validated, Variable, Workspace,
-    agent_policy, allow_rules, bounds, check_policy, choose_agent, find_source, validate,
+    ASK_FIELDS, AskInput, AskOptions, Asked, Choice, Context, INPUT_FIELDS, InputError, InputErrorKind,
+    InputSyntax, MODEL_KEYS, MayNamePath, MountInput, PathUse, Placing, RunInput, RunOptions, Surroundings,
+    Validated, Variable, Workspace, agent_policy, allow_rules, bounds, check_policy, choose_agent,
+    find_source, validate, validate_ask,
 };
 pub use run_list_input::RunListInput;
 pub use seal::{
@@ -118,13 +119,13 @@ pub use settings::{
     ContainerNetwork, Count, Cpus, DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings,
     EngineAddress, ExecutionTimeMs, FilePattern, ForwardName, ForwardPort, ForwardSettings,
     GitCredentialSettings, GitHost, GitPath, GitScope, GitSettings, Imported, KeyPath, Layer, LeftOut,
-    LimitOverrides, LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, NativeSettings,
-    OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit, PolicyName, PolicySettings, PriceSetting,
-    PriceSettings, PublicUrl, Refused, RepoPattern, RetentionDays, RetentionSettings, RetentionSize, Role,
-    RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings, ServiceSettings, Settings, SettingsError,
-    Size, Storage, StoreConnections, StorePooler, StoreSettings, StoreUrl, TimeoutSeconds, TokenVariable,
-    VariableName, WebOrigin, add_agent, add_setting, import, read_layer, reference as settings_reference,
-    schema as settings_schema, set_mode, tighten,
+    LimitOverrides, LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, ModelAlias,
+    ModelName, ModelSettings, NativeSettings, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit,
+    PolicyName, PolicySettings, PriceSetting, PriceSettings, PublicUrl, Refused, RepoPattern, RetentionDays,
+    RetentionSettings, RetentionSize, Role, RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings,
+    ServiceSettings, Settings, SettingsError, Size, Storage, StoreConnections, StorePooler, StoreSettings,
+    StoreUrl, TimeoutSeconds, TokenVariable, VariableName, WebOrigin, add_agent, add_setting, import,
+    read_layer, reference as settings_reference, schema as settings_schema, set_mode, tighten,
 };
 pub use system_config::{
     CONFIG_KEYS, ConfigKey, ConfigReport, ConfigUpdates, ConfigValue, LONGEST_CONFIG_VALUE, LaunchMode,

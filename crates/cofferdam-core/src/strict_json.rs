@@ -5,9 +5,12 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Number;
+
+use crate::egress::printable;
+use crate::settings::nearest;
 
 /// The largest number that every reader of JSON takes exactly.
 const MOST: f64 = 9_007_199_254_740_991.0;
@@ -47,6 +50,61 @@ pub fn whole<'de, T: TryFrom<i128>, D: Deserializer<'de>>(reader: D) -> Result<O
 /// If it is anything else.
 pub fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(reader: D) -> Result<T, D::Error> {
     reader.deserialize_map(OnlyObject(PhantomData))
+}
+
+/// Reads an object of these fields and no other. One that is misspelt is told which was meant.
+///
+/// # Errors
+/// If it is anything else.
+pub fn object_of<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    reader: D,
+    fields: &'static [&'static str],
+) -> Result<T, D::Error> {
+    reader.deserialize_map(KnownFields { fields, value: PhantomData })
+}
+
+struct KnownFields<T> {
+    fields: &'static [&'static str],
+    value: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for KnownFields<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(KnownKeys { fields: self.fields, map }))
+    }
+}
+
+struct KnownKeys<A> {
+    fields: &'static [&'static str],
+    map: A,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for KnownKeys<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let Some(key) = self.map.next_key::<String>()? else { return Ok(None) };
+        if !self.fields.contains(&key.as_str()) {
+            let known =
+                || self.fields.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
+            let help = match nearest(&key, self.fields.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("there are {}", known()),
+            };
+            return Err(A::Error::custom(format!("unknown field `{}`: {help}", printable(&key))));
+        }
+        seed.deserialize(key.into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
 }
 
 /// Reads a list of objects.

@@ -87,6 +87,8 @@ texts! {
     FilePatternText = "FilePattern", r"^[^\u0000-\u001f\u007f-\u009f\[\]{}\\]+$", ".env*", bounds::LONGEST_PATTERN;
     /// A tool, as the CLI names it.
     ToolText = "Tool", r"^[A-Za-z][0-9A-Za-z_*-]*(\([^\u0000-\u001f\u007f-\u009f()]*\))?$", "Bash(git log *)", 200;
+    /// A tool of a direct run.
+    DirectToolText = "DirectTool", "^(WebFetch|WebSearch|TodoWrite|Read|Grep|Glob)$", "WebFetch", 9;
     /// A tool that the model's vendor runs.
     VendorToolText = "VendorTool", "^(web_search|web_fetch)$", "web_search", 20;
     /// What a sealed run may connect to: a set of the settings, or HOST:PORT.

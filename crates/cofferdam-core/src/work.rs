@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::direct::DirectSetup;
 use crate::permission::PermissionMode;
 use crate::settings::Agent;
 
@@ -9,7 +10,7 @@ use crate::settings::Agent;
 /// place that a new kind has to be thought of.
 ///
 /// It is written flat, under the key `agent` of a request and of a job: `{"provider": "codex", "prompt": …}`, or
-/// `{"provider": "command", "argv": […]}`.
+/// `{"provider": "command", "argv": […]}`, or `{"provider": "direct", "prompt": …, "model": …}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "provider", expecting = "an agent with its prompt, or a program with its arguments")]
 pub enum Work {
@@ -19,6 +20,9 @@ pub enum Work {
         /// Program and arguments; not empty.
         argv: Vec<String>,
     },
+    /// A conversation with a model that we hold ourselves. No process is started for it.
+    #[serde(rename = "direct")]
+    Direct(Box<DirectSetup>),
     /// A coding agent, with a task.
     #[serde(untagged)]
     Agent {
@@ -62,16 +66,26 @@ impl Work {
     pub fn provider(&self) -> &'static str {
         match self {
             Self::Program { .. } => "command",
+            Self::Direct(_) => "direct",
             Self::Agent { agent, .. } => agent.as_str(),
         }
     }
 
-    /// Which agent does it; `None` for a program.
+    /// Which agent's CLI does it; `None` for a program and for us.
     #[must_use]
     pub fn agent(&self) -> Option<Agent> {
         match self {
-            Self::Program { .. } => None,
+            Self::Program { .. } | Self::Direct(_) => None,
             Self::Agent { agent, .. } => Some(*agent),
+        }
+    }
+
+    /// What a direct run is asked; `None` where a process does the work.
+    #[must_use]
+    pub fn direct(&self) -> Option<&DirectSetup> {
+        match self {
+            Self::Direct(setup) => Some(setup),
+            Self::Program { .. } | Self::Agent { .. } => None,
         }
     }
 }

@@ -118,7 +118,7 @@ impl CallerSecrets {
     /// The same for what a run does; `None` for a program.
     pub(crate) fn choose_for(&self, work: &Work) -> Result<Option<ModelChoice>, LoginError> {
         match work {
-            Work::Program { .. } => Ok(None),
+            Work::Program { .. } | Work::Direct(_) => Ok(None),
             Work::Agent { agent, setup } => {
                 self.choose(*agent, (profile(*agent).vendors)(setup.model.as_deref())).map(Some)
             }

@@ -111,6 +111,7 @@ fn names(paths: &[String]) -> Option<String> {
 pub(crate) fn command(work: &Work, most: usize) -> String {
     match work {
         Work::Program { argv } => sanitize::short_line(&argv.join(" "), most),
+        Work::Direct(setup) => sanitize::short_line(&format!("direct: {}", setup.prompt), most),
         Work::Agent { agent, setup } => sanitize::short_line(&format!("{}: {}", agent, setup.prompt), most),
     }
 }

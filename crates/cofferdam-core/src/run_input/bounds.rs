@@ -44,6 +44,16 @@ pub const MOST_COST_USD: f64 = 1_000_000.0;
 pub const MOST_PRIORITY: i8 = 100;
 /// Entries of a list: rules, variables, mounts, patterns, tools.
 pub const MOST_ENTRIES: usize = 100;
+/// Turns that a model may take of which nobody says how many.
+pub const ASK_MAX_TURNS: u32 = 10;
+/// The longest answer of one turn, in tokens, where nobody says how long. What is reserved of a budget grows with it.
+pub const ASK_MAX_OUTPUT_TOKENS: u32 = 16_000;
+/// The longest that can be asked for: what the largest models give.
+pub const MOST_OUTPUT_TOKENS: u32 = 128_000;
+/// The fewest tokens to think with: the vendor takes no fewer.
+pub const LEAST_THINKING_TOKENS: u32 = 1_024;
+/// The longest schema of an answer.
+pub const LONGEST_OUTPUT_SCHEMA_BYTES: usize = 100_000;
 /// Services on the sandbox's own loopback.
 pub const MOST_FORWARDS: usize = 20;
 
@@ -88,6 +98,12 @@ pub const BOUNDS: [(&str, Bound); 21] = [
     ("repo", Bound::Characters(LONGEST_REPO)),
 ];
 
+/// The bounds of what questions have besides.
+pub const ASK_BOUNDS: [(&str, Bound); 2] = [
+    ("prompt", Bound::Characters(LONGEST_TASK_CHARS)),
+    ("options.max_output_tokens", number(1.0, MOST_OUTPUT_TOKENS as f64)),
+];
+
 const fn number(least: f64, most: f64) -> Bound {
     Bound::Number { least, most }
 }
@@ -95,5 +111,5 @@ const fn number(least: f64, most: f64) -> Bound {
 /// The bound of a field, if it has one.
 #[must_use]
 pub fn bound_of(field: &str) -> Option<Bound> {
-    BOUNDS.iter().find(|(name, _)| *name == field).map(|(_, bound)| *bound)
+    BOUNDS.iter().chain(&ASK_BOUNDS).find(|(name, _)| *name == field).map(|(_, bound)| *bound)
 }

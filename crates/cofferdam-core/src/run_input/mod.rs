@@ -5,6 +5,7 @@
 //! Whoever holds the request holds a valid one: nothing checks again. What is not decided here is whether its caller may
 //! ask for it, beyond the paths that [`Context::may_name_path`] says may be looked at.
 
+mod ask;
 pub mod bounds;
 mod check_policy;
 mod choice;
@@ -24,6 +25,7 @@ pub(crate) mod test_machine;
 mod validate;
 mod work;
 
+pub use self::ask::{ASK_FIELDS, AskInput, AskOptions, validate_ask};
 pub use self::check_policy::{agent_policy, check_policy};
 pub use self::choice::{Asked, Choice, choose_agent};
 pub use self::egress::allow_rules;

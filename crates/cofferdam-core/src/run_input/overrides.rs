@@ -226,7 +226,7 @@ fn budget(input: &RunInput, syntax: InputSyntax) -> Result<Budget, InputError> {
     })
 }
 
-fn micro_usd(dollars: f64, syntax: InputSyntax) -> Result<u64, InputError> {
+pub(super) fn micro_usd(dollars: f64, syntax: InputSyntax) -> Result<u64, InputError> {
     const FIELD: &str = "options.max_cost_usd";
     let micro = (dollars * 1e6).round();
     let Some(Bound::Number { least, most }) = bound_of(FIELD) else { unreachable!("it is in the table") };

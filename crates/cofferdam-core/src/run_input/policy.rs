@@ -50,8 +50,7 @@ pub(super) fn retry_of(overrides: &RunOverrides, choice: &Choice<'_>, settings: 
     RetryPolicy { max_attempts: overrides.max_attempts.unwrap_or(set), ..RetryPolicy::default() }
 }
 
-/// The time of one attempt: what was asked for or else what the policy says. Where an operator allows so much and no more,
-/// that is also what an attempt takes of which nobody says anything; otherwise the settings of the sandbox say it.
+/// The time of one attempt: what was asked for or else what the policy says.
 pub(super) fn timeout_of(
     overrides: &RunOverrides,
     choice: &Choice<'_>,
@@ -60,6 +59,12 @@ pub(super) fn timeout_of(
 ) -> u64 {
     let of_policy = choice.policy.and_then(|policy| policy.timeout_seconds);
     let asked = overrides.timeout_ms.or(of_policy.map(|seconds| u64::from(seconds.count()) * 1000));
+    time_of(asked, sandbox, most_ms)
+}
+
+/// The time of one attempt. Where an operator allows so much and no more, that is also what an attempt takes of which nobody
+/// says anything; otherwise the settings of the sandbox say it.
+pub(super) fn time_of(asked: Option<u64>, sandbox: &SandboxSettings, most_ms: Option<u64>) -> u64 {
     let default_ms = most_ms.unwrap_or(u64::from(sandbox.timeout_seconds.count()) * 1000);
     asked.unwrap_or(default_ms).min(most_ms.unwrap_or(MOST_TIMEOUT_MS)).min(MOST_TIMEOUT_MS)
 }

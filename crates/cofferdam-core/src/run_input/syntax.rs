@@ -1,5 +1,7 @@
 //! How a caller writes what it asks for, so that an error names it as the caller wrote it.
 
+use super::ASK_FIELDS;
+
 /// How a caller writes what it asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InputSyntax {
@@ -64,8 +66,9 @@ impl InputSyntax {
     pub fn name(self, field: &'static str) -> &'static str {
         match self {
             Self::Flags => {
-                let flag = FIELDS.iter().find(|(name, _)| *name == field).and_then(|(_, flag)| *flag);
-                flag.unwrap_or(field)
+                let fields = ASK_FIELDS.iter().chain(&FIELDS);
+                let mut flags = fields.filter(|(name, _)| *name == field).filter_map(|(_, flag)| *flag);
+                flags.next().unwrap_or(field)
             }
             Self::Fields => field,
         }

@@ -179,7 +179,13 @@ fn agent_field(input: &RunInput, overrides: &RunOverrides) -> Option<&'static st
     fields.into_iter().find(|(given, _)| *given).map(|(_, field)| field)
 }
 
-fn check_text(field: &'static str, text: Option<&str>, chars: usize, bytes: usize) -> Result<(), InputError> {
+/// Refuses a text that is too long.
+pub(super) fn check_text(
+    field: &'static str,
+    text: Option<&str>,
+    chars: usize,
+    bytes: usize,
+) -> Result<(), InputError> {
     let Some(text) = text else { return Ok(()) };
     if text.contains('\0') {
         return Err(InputError::invalid(field, "must not contain a NUL character", "leave it out"));

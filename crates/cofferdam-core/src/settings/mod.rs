@@ -13,6 +13,7 @@ mod key_path;
 mod layers;
 mod limits;
 mod located;
+mod models;
 mod names;
 mod nearest;
 mod read;
@@ -50,6 +51,7 @@ pub use self::import::{Imported, LeftOut, import};
 pub use self::key_path::KeyPath;
 pub use self::layers::{Effective, Layer, Origin};
 pub use self::limits::{LimitOverrides, LimitSettings, PolicySettings};
+pub use self::models::{ModelAlias, ModelName, ModelSettings};
 pub(crate) use self::names::is_name;
 pub use self::names::{AllowEntry, FilePattern, PolicyName, VariableName};
 pub(crate) use self::nearest::nearest;
@@ -96,6 +98,8 @@ pub struct Settings {
     pub artifacts: ArtifactSettings,
     /// How long is kept what runs leave, what was fetched for them, and the audit; 0 days are `forever`.
     pub retention: RetentionSettings,
+    /// Short names of models.
+    pub models: ModelSettings,
     /// What models cost.
     pub prices: PriceSettings,
 }

@@ -9,7 +9,8 @@ pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>)
     // file may be as long as the file, and is like nothing then.
     let most = (typed.chars().count() / 3).max(2);
     let close = |word: &&str| word.len().abs_diff(typed.len()) <= most * 4;
-    let ranked = known.into_iter().filter(close).map(|word| (osa_distance(&typed, word), word));
+    let ranked =
+        known.into_iter().filter(close).map(|word| (osa_distance(&typed, &word.to_ascii_lowercase()), word));
     ranked.filter(|(distance, _)| *distance <= most).min().map(|(_, word)| word)
 }
 
@@ -19,7 +20,8 @@ mod tests {
 
     #[test]
     fn a_slip_is_understood_and_another_word_is_not() {
-        let known = ["mode", "timeout_seconds", "max_attempts", "max_concurrency", "docker", "mask"];
+        let known =
+            ["mode", "timeout_seconds", "max_attempts", "max_concurrency", "docker", "mask", "WebFetch"];
         for (typed, meant) in [
             ("mdoe", Some("mode")),
             ("Mode", Some("mode")),
@@ -29,6 +31,7 @@ mod tests {
             ("msak", Some("mask")),
             ("max_attempt", Some("max_attempts")),
             ("privileged", None),
+            ("webfetch", Some("WebFetch")),
             ("", None),
         ] {
             assert_eq!(nearest(typed, known), meant, "{typed}");

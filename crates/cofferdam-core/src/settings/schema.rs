@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::{
     Agent, AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ArtifactEndpoint, ArtifactRegion,
     ArtifactUrl, BranchPattern, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, ForwardName,
-    ForwardPort, GitHost, GitPath, OciRuntime, PolicyName, PublicUrl, RepoPattern, RetentionDays,
-    RetentionSize, RuntimeCommand, Settings, Size, Storage, StorePooler, StoreUrl, TokenVariable,
-    VariableName, WebOrigin,
+    ForwardPort, GitHost, GitPath, ModelAlias, ModelName, OciRuntime, PolicyName, PublicUrl, RepoPattern,
+    RetentionDays, RetentionSize, RuntimeCommand, Settings, Size, Storage, StorePooler, StoreUrl,
+    TokenVariable, VariableName, WebOrigin,
 };
 use crate::access::Visibility;
 use crate::egress::{AllowRule, HostPort};
@@ -112,6 +112,8 @@ values! {
     ForwardName => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
     ForwardPort => { "type": ["integer", "string"], "minimum": 1024, "maximum": 65535, "pattern": "^[0-9]{4,5}$" },
     HostPort => { "type": "string", "pattern": "^.+:[0-9]{1,5}$" },
+    ModelAlias => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
+    ModelName => { "type": "string", "pattern": "^[^-]", "maxLength": 200 },
     PolicyName => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
     VariableName => { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
     TokenVariable => { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*_[A-Za-z]+$" },

@@ -228,6 +228,11 @@ pub(super) fn rows() -> Vec<Row> {
     for key in ["retention.artifacts_size", "retention.checkouts_size"] {
         row(key, json!(["20g", 1_048_576, "unlimited"]), &[size(), (json!("all"), "or `unlimited`")]);
     }
+    row(
+        "models.aliases.sonnet",
+        json!(["claude-sonnet-5"]),
+        &[(json!("-x"), "`-x` is not the name of a model; type at most 200 characters"), (json!(""), "")],
+    );
     row("prices.as_of", json!(["2026-10-01"]), &[text()]);
     row("prices.models.my-model.input", json!([1.0, 0]), &[price()]);
     row("prices.models.my-model.output", json!([4]), &[price(), (json!("4"), "type ")]);

@@ -132,7 +132,7 @@ pub(super) fn find_way_out(
 /// Whose model the agent talks to. Without a key or a login the agent would only find out after minutes of retries.
 fn choose_model(node: &Node, work: &Work) -> Result<Option<ModelChoice>, Stop> {
     let (agent, setup) = match work {
-        Work::Program { .. } => return Ok(None),
+        Work::Program { .. } | Work::Direct(_) => return Ok(None),
         Work::Agent { agent, setup } => (*agent, setup),
     };
     let wanted = (profile(agent).vendors)(setup.model.as_deref());

@@ -15,6 +15,7 @@ use crate::access::Actor;
 use crate::egress::FetchRule;
 use crate::run::{RunRequest, Source, WorkspaceKind};
 use crate::settings::{PolicySettings, Settings};
+use crate::work::Work;
 
 /// One thing that is beyond the operator's lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +60,12 @@ impl Lists<'_> {
         if actor.is_unbounded() {
             return Vec::new();
         }
-        let mut beyond = of_policy::whatever_the_policy(actor, &request.policy, self.settings);
+        let mut beyond = match &request.work {
+            Work::Direct(_) => of_policy::of_every_run(&request.policy, self.settings),
+            Work::Program { .. } | Work::Agent { .. } => {
+                of_policy::whatever_the_policy(actor, &request.policy, self.settings)
+            }
+        };
         beyond.extend(self.under_a_policy(request));
         beyond.extend(self.beyond_source(actor, &request.source));
         beyond.extend(of_source::pushed(request, &self.settings.service));

@@ -8,7 +8,7 @@ use crate::quantity::show_bytes;
 use crate::run_input::{MODEL_KEYS, allow_rules};
 use crate::settings::{EgressSettings, PolicySettings, SandboxSettings, ServiceSettings, Settings};
 
-/// What is the same under every policy of the settings.
+/// What is the same under every policy of the settings, for work that a process does.
 pub(super) fn whatever_the_policy(actor: &Actor, policy: &Policy, settings: &Settings) -> Vec<Beyond> {
     let mut beyond = Vec::new();
     beyond.extend(mode_and_network(actor, policy, settings));
@@ -22,6 +22,14 @@ pub(super) fn whatever_the_policy(actor: &Actor, policy: &Policy, settings: &Set
         beyond.push(Beyond::new("options.vendor_tools", problem));
     }
     beyond.extend(container(policy, &settings.sandbox));
+    beyond.extend(of_every_run(policy, settings));
+    beyond
+}
+
+/// What is the same for every run, whatever it does. A direct run has no mode that could be bound, and the only tool that the
+/// vendor runs for it is the search that the settings leave to everybody.
+pub(super) fn of_every_run(policy: &Policy, settings: &Settings) -> Vec<Beyond> {
+    let mut beyond = Vec::new();
     if policy.limits_rule == LimitsRule::BestEffort {
         beyond.push(Beyond::new("limits", "they are best effort".to_owned()));
     }

@@ -11,7 +11,9 @@ use crate::repo_url::{LocalUrls, RepoUrl};
 use crate::retry::RetryPolicy;
 use crate::run::{Conversation, SessionStart};
 use crate::run_input::test_machine::Machine;
-use crate::run_input::{Context, InputSyntax, Placing, RunInput, RunOptions, Workspace, validate};
+use crate::run_input::{
+    AskInput, Context, InputSyntax, Placing, RunInput, RunOptions, Workspace, validate, validate_ask,
+};
 use crate::settings::Effective;
 use crate::work::Work;
 
@@ -273,6 +275,38 @@ fn without_a_key_there_is_never_the_host_nor_an_open_network() {
         assert_eq!(beyond[0].field, field);
         assert!(beyond[0].problem.contains("needs an API key"), "{beyond:?}");
     }
+}
+
+#[test]
+fn a_direct_run_has_no_mode_that_could_be_bound() {
+    let settings = settings(json!({ "service": { "allowed_modes": ["docker"] } }));
+    let mut effective = Effective::default();
+    effective.settings = settings.clone();
+    let input = AskInput { prompt: "x".to_owned(), ..AskInput::default() };
+    let context = Context {
+        id: &RunId::new(0, 0),
+        settings: &effective,
+        syntax: InputSyntax::Fields,
+        limits_rule: LimitsRule::Required,
+        local_urls: LocalUrls::Refuse,
+        max_execution_time_ms: Some(300_000),
+        placing: Placing::Queued { place: &PlaceId::new(0, 0) },
+        workspace: Workspace::FromInput,
+        may_name_path: &|_, _| false,
+        surroundings: &Machine::new(),
+    };
+    let mut request = validate_ask(&input, None, &context).unwrap();
+    let lists = lists(&settings, ChosenPolicy::Known(None));
+    for actor in [key(Scope::Run), Actor::Loopback] {
+        assert_eq!(fields(&actor, &lists, &request), [""; 0]);
+    }
+    request.policy.timeout_ms += 1;
+    assert_eq!(fields(&key(Scope::Run), &lists, &request), ["options.timeout_ms"]);
+    request.work = Work::Program { argv: vec!["true".to_owned()] };
+    assert_eq!(
+        fields(&key(Scope::Run), &lists, &request),
+        ["options.mode", "options.vendor_tools", "options.timeout_ms"]
+    );
 }
 
 #[test]

@@ -45,6 +45,7 @@ fn text_of(request: &RunRequest) -> String {
 fn agent(request: &RunRequest) -> String {
     match &request.work {
         Work::Program { argv } => format!("none: the program {}", argv.join(" ")),
+        Work::Direct(setup) => format!("none: a conversation with {}", setup.model),
         Work::Agent { agent, setup } => {
             let model = setup.model.as_deref().unwrap_or("of its own choice");
             format!("{agent}, model {model}")
