@@ -17,6 +17,10 @@ pub struct Answer {
     pub thinking: Option<String>,
     /// What it wants done; several are parallel calls of one answer.
     pub tools: Vec<ToolCall>,
+    /// Blocks that are sent as they are, after its text: what the vendor's own tools did, say. Anthropic's API alone.
+    pub blocks: Vec<Value>,
+    /// Why it stops, in the API's word; else because it is done, or wants tools. Anthropic's API alone.
+    pub stop_reason: Option<String>,
     /// What it costs.
     pub usage: Usage,
     /// When this answer is taken, out of order; in order, if absent.
@@ -213,6 +217,20 @@ impl Answer {
         self
     }
 
+    /// Stops for this reason, in Anthropic's word.
+    #[must_use]
+    pub fn stopping(mut self, reason: impl Into<String>) -> Self {
+        self.stop_reason = Some(reason.into());
+        self
+    }
+
+    /// Sends these blocks as they are, in Anthropic's API.
+    #[must_use]
+    pub fn with_blocks(mut self, blocks: impl IntoIterator<Item = Value>) -> Self {
+        self.blocks.extend(blocks);
+        self
+    }
+
     /// Costs this.
     #[must_use]
     pub fn costing(mut self, usage: Usage) -> Self {
@@ -266,6 +284,8 @@ impl Default for Answer {
             text: None,
             thinking: None,
             tools: Vec::new(),
+            blocks: Vec::new(),
+            stop_reason: None,
             usage: Usage::default(),
             when: None,
             repeat: 1,

@@ -28,6 +28,8 @@
 //!   - {text: Never whole., cut: {mid_event: 4}}
 //!   - {garbage: not_json}        # or wrong_content_type, or empty
 //!   - {text: Slowly., delay_ms: 10, chunk_delay_ms: 1, chunk_chars: 3}
+//!   - {text: A long, stop_reason: max_tokens}
+//!   - {blocks: [{type: redacted_thinking, data: c2VjcmV0}]}
 //!   - {text: You asked for it., when: {last_user_contains: please}}
 //! sessions:
 //!   - when: {prompt_contains: another task}

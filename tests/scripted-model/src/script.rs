@@ -224,7 +224,7 @@ sessions:
         let documented = include_str!("lib.rs").split("```").nth(1).expect("an example");
         let lines = documented.lines().skip(1).map(|line| line.trim_start_matches("//!"));
         let text: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-        assert_eq!(Script::parse(&text.join("\n")).expect("a script").answers.len(), 10);
+        assert_eq!(Script::parse(&text.join("\n")).expect("a script").answers.len(), 12);
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub(super) fn events(turn: &Turn) -> Vec<String> {
         let deltas = chunks.iter().map(|chunk| json!({"type": "text_delta", "text": chunk}));
         block(json!({"type": "text", "text": ""}), deltas.collect());
     }
+    for whole in &turn.blocks {
+        block(whole.clone(), Vec::new());
+    }
     for (at, call) in turn.calls.iter().enumerate() {
         let mut start = tool_use(turn, at, call);
         let input = start["input"].to_string();
@@ -56,6 +59,7 @@ pub(super) fn body(turn: &Turn) -> Value {
     if let Some(text) = &turn.text {
         content.push(json!({"type": "text", "text": text}));
     }
+    content.extend(turn.blocks.iter().cloned());
     content.extend(turn.calls.iter().enumerate().map(|(at, call)| tool_use(turn, at, call)));
     json!({
         "id": format!("msg_{}", turn.number),
@@ -80,8 +84,12 @@ fn tool_use(turn: &Turn, index: usize, call: &Call) -> Value {
     json!({"type": "tool_use", "id": format!("toolu_{}_{index}", turn.number), "name": call.name, "input": input})
 }
 
-fn stop_reason(turn: &Turn) -> &'static str {
-    if turn.calls.is_empty() { "end_turn" } else { "tool_use" }
+fn stop_reason(turn: &Turn) -> &str {
+    match &turn.stop_reason {
+        Some(reason) => reason,
+        None if turn.calls.is_empty() => "end_turn",
+        None => "tool_use",
+    }
 }
 
 fn usage(turn: &Turn) -> Value {
