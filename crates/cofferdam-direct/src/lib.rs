@@ -8,14 +8,24 @@
 //!
 //! This crate knows no store, no HTTP server and no sandbox, holds no key, and never reads the clock but to wait.
 
+mod answer;
+mod calls;
+mod client;
+mod converse;
 mod ended;
+mod facts;
 mod history;
 mod ports;
+mod request;
 mod settings;
+mod step;
+mod structured;
 mod tool;
 mod turn;
 mod usage;
 
+pub use client::{Connect, Connection, ModelClient, Patience};
+pub use converse::converse;
 pub use ended::{Denial, Ended, Report, Subtype};
 pub use history::History;
 pub use ports::{Delta, Entry, Fact, Journal, JournalError, Mail, Said};

@@ -17,9 +17,14 @@ pub enum Turn {
         /// What the tools spent at a model of their own.
         #[serde(default, skip_serializing_if = "Usage::is_empty")]
         usage: Usage,
+        /// Somebody interrupted the conversation here.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        interrupted: bool,
     },
     /// What it answered.
     Assistant {
+        /// The answer's id at the vendor.
+        id: String,
         /// Content blocks.
         content: Vec<Value>,
         /// The model, as it names itself.
@@ -35,7 +40,12 @@ impl Turn {
     /// A turn of the user that is text.
     #[must_use]
     pub fn prompt(text: &str) -> Self {
-        Self::User { content: vec![json!({ "type": "text", "text": text })], usage: Usage::default() }
+        Self::told(vec![json!({ "type": "text", "text": text })])
+    }
+
+    /// A turn of the user.
+    pub(crate) fn told(content: Vec<Value>) -> Self {
+        Self::User { content, usage: Usage::default(), interrupted: false }
     }
 
     /// Who said it, in the word of the API.
@@ -61,5 +71,15 @@ impl Turn {
         match self {
             Self::User { usage, .. } | Self::Assistant { usage, .. } => *usage,
         }
+    }
+
+    /// What it says in text.
+    pub(crate) fn text(&self) -> String {
+        self.content().iter().filter_map(|block| block["text"].as_str()).collect()
+    }
+
+    /// Whether it says this and nothing else.
+    pub(crate) fn is_only(&self, text: &str) -> bool {
+        matches!(self.content(), [block] if block["text"] == text)
     }
 }
