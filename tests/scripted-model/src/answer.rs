@@ -17,7 +17,7 @@ pub struct Answer {
     pub thinking: Option<String>,
     /// What it wants done; several are parallel calls of one answer.
     pub tools: Vec<ToolCall>,
-    /// Blocks that are sent as they are, after its text: what the vendor's own tools did, say. Anthropic's API alone.
+    /// Blocks that are sent as they are, before its text: what the vendor's own tools did, say. Anthropic's API alone.
     pub blocks: Vec<Value>,
     /// Why it stops, in the API's word; else because it is done, or wants tools. Anthropic's API alone.
     pub stop_reason: Option<String>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use cofferdam_core::{ModelTrouble, with_causes};
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -28,6 +28,7 @@ const LONGEST_REFUSAL: usize = 64 << 10;
 pub(super) struct Exchange<'a> {
     pub(super) connect: &'a dyn Connect,
     pub(super) headers: &'a HeaderMap,
+    pub(super) base: &'a str,
 }
 
 impl Exchange<'_> {
@@ -68,9 +69,10 @@ impl Exchange<'_> {
             // How it failed is told to whoever reads the answer.
             let _ = connection.await;
         });
+        let path = Uri::try_from(format!("{}/v1/messages", self.base));
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = http::Uri::from_static("/v1/messages");
+        *request.uri_mut() = path.map_err(|error| unreachable(&with_causes(&error)))?;
         let headers = request.headers_mut();
         headers.insert(HOST, HeaderValue::from_static("model"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

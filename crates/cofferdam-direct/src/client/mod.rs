@@ -38,13 +38,22 @@ pub struct ModelClient {
     connect: Arc<dyn Connect>,
     headers: HeaderMap,
     patience: Patience,
+    /// Before each path of the API.
+    base: String,
 }
 
 impl ModelClient {
     /// A client that sends these headers with each request, beside what the API wants.
     #[must_use]
     pub fn new(connect: Arc<dyn Connect>, headers: HeaderMap, patience: Patience) -> Self {
-        Self { connect, headers, patience }
+        Self { connect, headers, patience, base: String::new() }
+    }
+
+    /// The same for an API whose paths are below this one, which begins with a slash and ends without.
+    #[must_use]
+    pub fn below(mut self, base: &str) -> Self {
+        base.clone_into(&mut self.base);
+        self
     }
 
     /// Asks one question, without tools, and returns what the model said.
@@ -84,7 +93,7 @@ impl ModelClient {
                 was_shown = true;
                 show(piece);
             };
-            let exchange = Exchange { connect: &*self.connect, headers: &self.headers };
+            let exchange = Exchange { connect: &*self.connect, headers: &self.headers, base: &self.base };
             let trouble = match exchange.answer(request.clone(), &mut noting).await {
                 Ok(answer) => return Ok(answer),
                 Err(trouble) => trouble,

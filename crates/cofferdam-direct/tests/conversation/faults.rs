@@ -77,6 +77,18 @@ async fn a_server_that_nobody_listens_at_is_told_as_such() {
 }
 
 #[tokio::test]
+async fn the_api_may_be_below_another_path() {
+    let model = ScriptedModel::start(Script::new([Answer::text("4")]).counting_asides());
+    let client = client(model.address()).below("/model/anthropic");
+    let (answer, usage) = client.ask("scripted", "Be brief.", "2 + 2?", 100).await.unwrap();
+    assert_eq!((answer.as_str(), usage.output_tokens), ("4", 20));
+    let request = &model.requests()[0];
+    assert_eq!(request.path, "/model/anthropic/v1/messages");
+    assert_eq!(request.headers["anthropic-version"], "2023-06-01");
+    assert_eq!((&request.body["system"], &request.body["max_tokens"]), (&json!("Be brief."), &json!(100)));
+}
+
+#[tokio::test]
 async fn once_something_was_shown_nothing_is_asked_again() {
     let answer = Answer { chunk_chars: 4, ..Answer::text("Never whole.") };
     let led = lead([Answer { cut: Some(Cut::AfterEvents(4)), ..answer }, Answer::text("ok")]).await;

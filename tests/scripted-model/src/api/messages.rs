@@ -29,13 +29,13 @@ pub(super) fn events(turn: &Turn) -> Vec<String> {
         deltas.push(json!({"type": "signature_delta", "signature": SIGNATURE}));
         block(json!({"type": "thinking", "thinking": "", "signature": ""}), deltas);
     }
+    for whole in &turn.blocks {
+        block(whole.clone(), Vec::new());
+    }
     if let Some(text) = &turn.text {
         let chunks = turn.chunks(text);
         let deltas = chunks.iter().map(|chunk| json!({"type": "text_delta", "text": chunk}));
         block(json!({"type": "text", "text": ""}), deltas.collect());
-    }
-    for whole in &turn.blocks {
-        block(whole.clone(), Vec::new());
     }
     for (at, call) in turn.calls.iter().enumerate() {
         let mut start = tool_use(turn, at, call);
@@ -56,10 +56,10 @@ pub(super) fn body(turn: &Turn) -> Value {
     if let Some(thinking) = &turn.thinking {
         content.push(json!({"type": "thinking", "thinking": thinking, "signature": SIGNATURE}));
     }
+    content.extend(turn.blocks.iter().cloned());
     if let Some(text) = &turn.text {
         content.push(json!({"type": "text", "text": text}));
     }
-    content.extend(turn.blocks.iter().cloned());
     content.extend(turn.calls.iter().enumerate().map(|(at, call)| tool_use(turn, at, call)));
     json!({
         "id": format!("msg_{}", turn.number),
