@@ -1,6 +1,7 @@
 //! Schemathesis reads `/openapi.json` and tries every call with what it makes up: nothing may be answered in another way
 //! than is described.
 
+use std::collections::HashMap;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -74,6 +75,8 @@ async fn schemathesis_finds_nothing_with_all_checks() {
 /// A third of the runs are told that there is no such repository, and a third that its host does not answer.
 async fn end_runs(store: Store, unreachable: Arc<AtomicUsize>) {
     let owner = Owner { node: NodeId::new(1, 2), place: PlaceId::new(1, 1) };
+    // The number of each run, so that one which is tried again ends in the same way.
+    let mut runs = HashMap::new();
     loop {
         let claimed = store.claim(&owner, u64::MAX >> 8, 60_000, &ClaimRules::default()).await.unwrap();
         let Some(claimed) = claimed else {
@@ -82,8 +85,8 @@ async fn end_runs(store: Store, unreachable: Arc<AtomicUsize>) {
         };
         let said = NewEvent::new(1, EventType::AgentMessage, json!({ "text": "done" }));
         store.append(&claimed.lease, &[said]).await.unwrap();
-        // By the run, so that one which is tried again ends in the same way.
-        let outcome = match claimed.attempt.run.as_str().bytes().map(u64::from).sum::<u64>() % 3 {
+        let next = runs.len();
+        let outcome = match *runs.entry(claimed.attempt.run.clone()).or_insert(next) % 3 {
             0 => Outcome::Succeeded,
             1 => Outcome::failed(FailureClass::Repository, "Could not resolve host"),
             _ => {
