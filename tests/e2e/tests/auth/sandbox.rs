@@ -76,8 +76,14 @@ fn a_cli_that_is_not_there_is_missing() {
 fn a_model_that_never_answers_is_a_timeout_and_leaves_nothing() {
     let Some(agents) = Agents::find() else { return };
     let stage = Stage::with_silent_model().with_agents(&agents).with_key(KEY);
-    stage.expect(&["--agent", "claude_code", "--timeout", "4s"], "timeout");
-    assert!(stage.model.calls() > 0, "it was the model that did not answer");
+    // On a busy machine the CLI may need longer than the first time to get as far as asking its model.
+    for timeout in ["4s", "20s"] {
+        stage.expect(&["--agent", "claude_code", "--timeout", timeout], "timeout");
+        if stage.model.calls() > 0 {
+            return;
+        }
+    }
+    panic!("the model was never asked, so that it was not the model that did not answer");
 }
 
 #[once]
