@@ -123,9 +123,10 @@ pub use settings::{
     ModelName, ModelSettings, NativeSettings, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit,
     PolicyName, PolicySettings, PriceSetting, PriceSettings, PublicUrl, Refused, RepoPattern, RetentionDays,
     RetentionSettings, RetentionSize, Role, RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings,
-    ServiceSettings, Settings, SettingsError, Size, Storage, StoreConnections, StorePooler, StoreSettings,
-    StoreUrl, TimeoutSeconds, TokenVariable, VariableName, WebOrigin, add_agent, add_setting, import,
-    read_layer, reference as settings_reference, schema as settings_schema, set_mode, tighten,
+    SearchEndpoint, ServiceSettings, Settings, SettingsError, Size, Storage, StoreConnections, StorePooler,
+    StoreSettings, StoreUrl, TimeoutSeconds, TokenVariable, ToolSettings, VariableName, WebFetchSettings,
+    WebOrigin, WebSearch, add_agent, add_setting, import, read_layer, reference as settings_reference,
+    schema as settings_schema, set_mode, tighten,
 };
 pub use system_config::{
     CONFIG_KEYS, ConfigKey, ConfigReport, ConfigUpdates, ConfigValue, LONGEST_CONFIG_VALUE, LaunchMode,

@@ -26,6 +26,7 @@ mod schema;
 mod service;
 mod store;
 mod store_url;
+mod tools;
 mod untrusted;
 #[cfg(test)]
 mod value_table;
@@ -70,6 +71,7 @@ pub use self::service::{
 };
 pub use self::store::{StoreConnections, StorePooler, StoreSettings};
 pub use self::store_url::StoreUrl;
+pub use self::tools::{SearchEndpoint, ToolSettings, WebFetchSettings, WebSearch};
 pub use self::untrusted::{Refused, tighten};
 use crate::egress::AllowRule;
 
@@ -102,6 +104,8 @@ pub struct Settings {
     pub models: ModelSettings,
     /// What models cost.
     pub prices: PriceSettings,
+    /// The tools of direct runs.
+    pub tools: ToolSettings,
 }
 
 /// What sealed sandboxes may reach.

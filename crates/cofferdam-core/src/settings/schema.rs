@@ -12,7 +12,7 @@ use super::{
     ArtifactUrl, BranchPattern, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, ForwardName,
     ForwardPort, GitHost, GitPath, ModelAlias, ModelName, OciRuntime, PolicyName, PublicUrl, RepoPattern,
     RetentionDays, RetentionSize, RuntimeCommand, Settings, Size, Storage, StorePooler, StoreUrl,
-    TokenVariable, VariableName, WebOrigin,
+    TokenVariable, VariableName, WebOrigin, WebSearch,
 };
 use crate::access::Visibility;
 use crate::egress::{AllowRule, HostPort};
@@ -101,6 +101,7 @@ values! {
     Network => { "enum": ["sealed", "none", "open"] },
     PathMappingMode => { "enum": ["mapped", "same-path"] },
     Storage => { "enum": ["disk", "memory"] },
+    WebSearch => { "type": "string", "pattern": "^(vendor|off|https?://.+)$" },
     Agent => {
         "enum": [
             "claude_code", "claude", "anthropic", "claude-code", "claudecode",

@@ -38,7 +38,8 @@ fn what_opens_something_is_left_out_and_named() {
         "store": {"url": "postgres://me:hunter22@evil.example/x", "max_connections": 1},
         "artifacts": {"url": "s3://evil", "endpoint": "https://evil.example"},
         "retention": {"runs_days": 1, "audit_days": 1},
-        "prices": {"models": {"claude": {"input": 0, "output": 0}}}
+        "prices": {"models": {"claude": {"input": 0, "output": 0}}},
+        "tools": {"web_fetch": {"allow": ["evil.example:443"]}, "web_search": "https://evil.example/search"}
     });
     let (before, after, refused) = over(&json!({}), &hostile);
     // A shorter list is stricter: of a preset nothing is left.
@@ -86,6 +87,8 @@ fn what_opens_something_is_left_out_and_named() {
             r#"service.visibility "all""#,
             r#"store.max_connections 1"#,
             r#"store.url "postgres://me:***@evil.example/x""#,
+            r#"tools.web_fetch.allow ["evil.example:443"]"#,
+            r#"tools.web_search "https://evil.example/search""#,
         ]
     );
 }

@@ -233,6 +233,16 @@ pub(super) fn rows() -> Vec<Row> {
         json!(["claude-sonnet-5"]),
         &[(json!("-x"), "`-x` is not the name of a model; type at most 200 characters"), (json!(""), "")],
     );
+    row(
+        "tools.web_fetch.allow",
+        json!([[], ["docs.rs:443", "*.python.org:443", "127.0.0.1:8080"]]),
+        &[(json!(["docs.rs"]), "names no port; write `docs.rs:443`")],
+    );
+    row(
+        "tools.web_search",
+        json!(["vendor", "off", "https://searx.example/search"]),
+        &[(json!("on"), "`on` is not known; type `vendor`")],
+    );
     row("prices.as_of", json!(["2026-10-01"]), &[text()]);
     row("prices.models.my-model.input", json!([1.0, 0]), &[price()]);
     row("prices.models.my-model.output", json!([4]), &[price(), (json!("4"), "type ")]);
