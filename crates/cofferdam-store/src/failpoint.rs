@@ -22,6 +22,7 @@ pub const FAILPOINTS: &[&str] = &[
     "store.mark_message",
     "store.record_refusal",
     "store.record_seal",
+    "store.record_turns",
     "store.remove_letter",
     "store.remove_project",
     "store.remove_run",

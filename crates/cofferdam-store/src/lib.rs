@@ -43,7 +43,7 @@ pub use artifacts::{
 };
 pub use audit::{Audit, AuditOutcome};
 pub use backup::{BackedUp, BackupError, Existing, back_up_sqlite};
-pub use claim_rules::{ClaimRules, Owner};
+pub use claim_rules::{ClaimRules, Owner, WorkTaken};
 pub use cofferdam_core::{MessageKind, UnknownMessageKind};
 pub use cofferdam_mandate::Mandate;
 pub use consistency::{Examined, Problem};
@@ -60,8 +60,8 @@ pub use postgres::Postgres;
 pub use process_record::{ProcessRecord, ProcessReport, ServiceRecord, ServiceReport};
 pub use record::{
     AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
-    LiveRun, NewArtifact, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord, Slots,
-    StateCounts,
+    LiveRun, NewArtifact, NewTurns, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord,
+    Slots, StateCounts, StoredTurn,
 };
 pub use sqlite::Sqlite;
 pub use store::{ConfigEntry, Store};

@@ -33,6 +33,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0009_processes.sql"),
         postgres: include_str!("../migrations/postgres/0009_processes.sql"),
     },
+    Migration {
+        version: 10,
+        sqlite: include_str!("../migrations/sqlite/0010_turns.sql"),
+        postgres: include_str!("../migrations/postgres/0010_turns.sql"),
+    },
 ];
 
 /// The newest version that this program knows.

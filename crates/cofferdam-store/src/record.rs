@@ -8,6 +8,7 @@ use cofferdam_core::{
 };
 
 use crate::artifacts::ArtifactPlace;
+use crate::message::MessageId;
 
 /// The answer to a request to do work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -240,6 +241,30 @@ pub struct Left {
     pub artifacts: Vec<NewArtifact>,
     /// What is kept for a replay, if the run has failed for good.
     pub letter: Option<DeadLetter>,
+}
+
+/// What was said in a direct run, with what tells of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewTurns {
+    /// The number of the first of them.
+    pub first: u64,
+    /// Each in the words of whoever leads the conversation.
+    pub contents: Vec<String>,
+    /// The events that tell of them.
+    pub events: Vec<NewEvent>,
+    /// The messages that are part of them, with what each was taken as if that is not what was sent.
+    pub delivered: Vec<(MessageId, Option<String>)>,
+}
+
+/// A turn of a direct run, as it was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTurn {
+    /// 1 for the first.
+    pub number: u64,
+    /// Whether it was said in a run whose conversation goes on.
+    pub is_earlier: bool,
+    /// What was said.
+    pub content: String,
 }
 
 /// A dead letter on record.

@@ -7,7 +7,9 @@ use cofferdam_core::{
     Action, ConfigUpdates, DesiredState, ErrorClass, KeyId, Outcome, OwnerName, ProcessName, Project,
     ProjectId, RunState, Scopes, Source,
 };
-use cofferdam_store::{AuditOutcome, Mandate, MessageKind, NewKey, Receipt, Retention, Slots, Store};
+use cofferdam_store::{
+    AuditOutcome, Mandate, MessageKind, NewKey, NewTurns, Receipt, Retention, Slots, Store,
+};
 
 use crate::fixture::{
     Fixture, LEASE_MS, dead, entries, event_types, left, line, lost, mandate, node, owner, request, rules,
@@ -49,6 +51,9 @@ async fn victim() {
     for number in 1..=5 {
         store.append(&claimed.lease, &[line(number)]).await.unwrap();
     }
+    let said =
+        NewTurns { first: 1, contents: vec!["{}".to_owned()], events: vec![line(9)], ..NewTurns::default() };
+    store.record_turns(&claimed.lease, &said, 1_400).await.unwrap();
     let run = &claimed.attempt.run;
     let message =
         store.add_message(&by(Action::SendMessage, 1_500), run, MessageKind::Steer, "left").await.unwrap();
@@ -174,11 +179,21 @@ async fn a_failpoint_can_wait_for_a_later_hit() {
 }
 
 #[tokio::test]
+async fn a_turn_whose_writer_is_killed_after_the_commit_is_there_with_its_event() {
+    let (_fixture, store) = killed_at("store.record_turns").await;
+    let run = request(1).id;
+    let adopted = store.adopt(&node(1), &run, 2_000, LEASE_MS).await.unwrap().unwrap();
+    let turns = store.turns(&adopted.lease).await.unwrap();
+    assert_eq!(turns.iter().map(|turn| turn.content.as_str()).collect::<Vec<_>>(), ["{}"]);
+    assert_eq!(store.event_count(&run).await.unwrap(), 2 + 5 + 1 + 1);
+}
+
+#[tokio::test]
 async fn a_message_whose_taker_is_killed_after_the_commit_waits() {
     let (_fixture, store) = killed_at("store.add_message").await;
     let adopted = store.adopt(&node(1), &request(1).id, 2_000, LEASE_MS).await.unwrap().unwrap();
     assert_eq!(store.pending_messages(&adopted.lease).await.unwrap().len(), 1);
-    assert_eq!(event_types(&store, &request(1).id).await[7..], ["message.accepted", "run.adopted"]);
+    assert_eq!(event_types(&store, &request(1).id).await[8..], ["message.accepted", "run.adopted"]);
 }
 
 #[tokio::test]
@@ -187,7 +202,7 @@ async fn a_receipt_whose_writer_is_killed_after_the_commit_is_not_written_twice(
     let adopted = store.adopt(&node(1), &request(1).id, 2_000, LEASE_MS).await.unwrap().unwrap();
     assert_eq!(store.pending_messages(&adopted.lease).await.unwrap(), []);
     let expected = ["message.accepted", "message.delivered", "run.adopted"];
-    assert_eq!(event_types(&store, &request(1).id).await[7..], expected);
+    assert_eq!(event_types(&store, &request(1).id).await[8..], expected);
 }
 
 #[tokio::test]

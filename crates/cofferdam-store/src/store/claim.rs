@@ -44,29 +44,30 @@ const IS_BEHIND: Sql = Sql::differs(
 );
 
 /// The first run that may be claimed, and whether that depends on what else is under way: it does not if the run is
-/// neither behind another, nor in a lane of its owner, project or agent that has as many runs under way as it may.
+/// neither behind another, nor in a lane of its owner, project or agent that has as many runs under way as it may. A direct run
+/// takes no room from others, and none of them keeps it waiting.
 macro_rules! first_claimable {
     (accepted: $accepted:literal, role: $role:literal, mode: $mode:literal, of_agent: $of_agent:literal) => {
         concat!(
-            "SELECT id, lane IS NOT NULL OR project IS NOT NULL OR agent IS NOT NULL OR conversation IS NOT NULL \
-             OR direct_path IS NOT NULL AS is_bound \
+            "SELECT id, is_direct, NOT is_direct AND (lane IS NOT NULL OR project IS NOT NULL OR agent IS NOT NULL \
+             OR conversation IS NOT NULL OR direct_path IS NOT NULL) AS is_bound \
              FROM runs AS next WHERE state = 'queued' AND not_before_ms <= ?1 \
              AND (claimable_by IS NULL OR claimable_by = ?2) AND (place IS NULL OR place = ?3) \
-             AND (CAST(?4 AS text) IS NULL OR id = ?4) AND ",
+             AND (CAST(?4 AS text) IS NULL OR id = ?4) AND (is_direct AND ?11 OR NOT is_direct AND ?10) AND ",
             $role,
-            " AND ",
+            " AND (is_direct OR ",
             $mode,
-            " AND NOT ",
+            ") AND NOT ",
             behind!(accepted: $accepted),
-            " AND NOT (next.lane IS NOT NULL AND EXISTS (SELECT 1 FROM runs AS other \
+            " AND NOT (NOT next.is_direct AND (next.lane IS NOT NULL AND EXISTS (SELECT 1 FROM runs AS other \
              WHERE other.state = 'running' AND other.lane = next.lane AND other.owner = next.owner) \
              OR next.project IS NOT NULL AND (SELECT count(*) FROM runs AS other \
-             WHERE other.state = 'running' AND other.project = next.project) \
+             WHERE other.state = 'running' AND other.project = next.project AND NOT other.is_direct) \
              >= coalesce((SELECT max_concurrency FROM projects WHERE projects.id = next.project), ?7) \
              OR next.agent IS NOT NULL AND (SELECT count(*) FROM runs AS other \
              WHERE other.state = 'running' AND other.agent = next.agent) >= coalesce(",
             $of_agent,
-            ", ?8)) ORDER BY priority DESC, created_at, id LIMIT 1"
+            ", ?8))) ORDER BY priority DESC, created_at, id LIMIT 1"
         )
     };
 }
@@ -227,16 +228,26 @@ struct Claimer {
     waits: Waits,
 }
 
+/// The first run that may be claimed.
+struct Claimable {
+    run: String,
+    is_direct: bool,
+    /// Whether that depends on what else is under way.
+    is_bound: bool,
+}
+
 impl Claimer {
     async fn claim(&self, session: &mut Session<'_>) -> Result<Tried, Error> {
         if self.waits == Waits::InLine {
             session.wait_in(Line::Claims).await?;
         }
-        let Some((run, is_bound)) = self.first_claimable(session).await? else { return Ok(Tried::Nothing) };
+        let Some(Claimable { run, is_direct, is_bound }) = self.first_claimable(session).await? else {
+            return Ok(Tried::Nothing);
+        };
         if is_bound && self.waits == Waits::No && !session.writes_alone() {
             return Ok(Tried::HasToWait);
         }
-        if has_to_wait(session, &run, self.rules.slots, self.now_ms).await? {
+        if !is_direct && has_to_wait(session, &run, self.rules.slots, self.now_ms).await? {
             return Ok(Tried::Nothing);
         }
         let Owner { node, place } = &self.owner;
@@ -254,11 +265,11 @@ impl Claimer {
         Ok(Tried::Claimed(Box::new(claimed)))
     }
 
-    /// The first run that may be claimed, and whether that depends on what else is under way.
-    async fn first_claimable(&self, session: &mut Session<'_>) -> Result<Option<(String, bool)>, Error> {
+    async fn first_claimable(&self, session: &mut Session<'_>) -> Result<Option<Claimable>, Error> {
         let Self { owner, only, rules, now_ms, .. } = self;
         let roles: Vec<String> = rules.roles.iter().map(|role| role.as_str().to_owned()).collect();
         let modes: Vec<String> = rules.modes.iter().map(ToString::to_string).collect();
+        let (processes, direct) = rules.work.kinds();
         session
             .optional(
                 FIRST_CLAIMABLE,
@@ -272,8 +283,16 @@ impl Claimer {
                     rules.per_project.most(),
                     rules.per_agent.most(),
                     to_json(&rules.agents),
+                    processes,
+                    direct,
                 ],
-                |row| Ok((row.get("id")?, row.get("is_bound")?)),
+                |row| {
+                    Ok(Claimable {
+                        run: row.get("id")?,
+                        is_direct: row.get("is_direct")?,
+                        is_bound: row.get("is_bound")?,
+                    })
+                },
             )
             .await
     }

@@ -4,6 +4,7 @@ use cofferdam_core::{EventType, NewEvent, OwnerName, RunId, RunRequest, RunState
 use cofferdam_mandate::Mandate;
 use serde_json::json;
 
+use super::turns::carry_over;
 use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
@@ -19,7 +20,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::IdempotencyMismatch`] if the key was used for a request that differs in more than its id,
-    /// [`Error::RunExists`] if the id was, or belongs to another owner's run, and [`Error::Text`] for a key that cannot be kept.
+    /// [`Error::RunExists`] if the id was, or belongs to another owner's run, [`Error::Text`] for a key that cannot be kept,
+    /// and [`Error::NotFinal`] or [`Error::NotFound`] if there is no conversation that could go on.
     pub async fn enqueue(
         &self,
         mandate: &Mandate,
@@ -42,6 +44,9 @@ impl Store {
                 if insert(session, &mandate, &request, key).await? == Inserted::No {
                     let first = earlier(session, mandate.owner(), &request, key).await?;
                     return Ok(Enqueued { run: first, created: false });
+                }
+                if let Some(from) = request.work.direct().and_then(|setup| setup.resume.as_ref()) {
+                    carry_over(session, from, &request.id).await?;
                 }
                 let queued = NewEvent::new(mandate.at_ms(), EventType::RunQueued, json!({}));
                 audit::record_with_event(session, &mandate, &request.id, &queued).await?;
@@ -74,8 +79,8 @@ async fn insert(
         .execute(
             "INSERT INTO runs (id, request, idempotency_key, state, claimable_by, not_before_ms, \
              created_at, updated_at, role, priority, lane, project, agent, place, mode, timeout_ms, conversation, \
-             direct_path, replay_of, owner) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) \
+             direct_path, replay_of, owner, is_direct) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
              ON CONFLICT DO NOTHING",
             values![
                 &request.id,
@@ -96,6 +101,7 @@ async fn insert(
                 direct_path(request),
                 request.replay_of.as_ref(),
                 mandate.owner(),
+                request.work.direct().is_some(),
             ],
         )
         .await?;

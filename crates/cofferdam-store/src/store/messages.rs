@@ -147,13 +147,15 @@ pub(super) async fn refuse_pending(
     Ok(events)
 }
 
-async fn is_waiting(session: &mut Session<'_>, run: &RunId, id: MessageId) -> Result<bool, Error> {
+/// Whether a message has no receipt yet.
+pub(super) async fn is_waiting(session: &mut Session<'_>, run: &RunId, id: MessageId) -> Result<bool, Error> {
     let sql = "SELECT state = 'accepted' FROM messages WHERE run = ?1 AND id = ?2";
     let waiting = session.optional(sql, values![run, id.0], |row| row.first()).await?;
     waiting.ok_or_else(|| Error::NoSuchMessage { run: run.clone(), message: id })
 }
 
-async fn settle(
+/// Gives a message its receipt. The event tells of it.
+pub(super) async fn settle(
     session: &mut Session<'_>,
     id: MessageId,
     receipt: &Receipt,

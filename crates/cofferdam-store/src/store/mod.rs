@@ -25,6 +25,7 @@ mod retention;
 mod runs;
 mod slots;
 mod system_config;
+mod turns;
 
 use std::path::Path;
 use std::time::Duration;

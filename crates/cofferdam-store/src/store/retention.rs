@@ -61,6 +61,7 @@ impl Store {
                 for run in old(session, WITH_EVENTS, retention.events_before_ms).await? {
                     let sql = "DELETE FROM events WHERE run = ?1 AND seq > 1 AND type <> 'run.finished'";
                     expired.events += session.execute(sql, values![&run]).await?;
+                    session.execute("DELETE FROM turns WHERE run = ?1", values![&run]).await?;
                     let sql = "UPDATE runs SET events_removed_at = ?1 WHERE id = ?2";
                     session.execute(sql, values![retention.now_ms, &run]).await?;
                 }

@@ -19,7 +19,7 @@ const KEEPS_PLACE_MS: u64 = 10_000;
 const RENEW_PLACE_MS: u64 = 2_000;
 
 impl Store {
-    /// How many attempts are under way and take a slot.
+    /// How many attempts are under way and take a slot. Direct runs take none.
     ///
     /// # Errors
     /// If the database fails.
@@ -30,7 +30,7 @@ impl Store {
 
 /// After its lease has expired a detached sandbox may go on, but not beyond its own wall clock.
 async fn taken(session: &mut Session<'_>, now_ms: u64) -> Result<u32, Error> {
-    let sql = "SELECT count(*) FROM runs WHERE state = 'running' AND lease_expires_at_ms + timeout_ms > ?1";
+    let sql = "SELECT count(*) FROM runs WHERE state = 'running' AND NOT is_direct AND lease_expires_at_ms + timeout_ms > ?1";
     session.one(sql, values![now_ms], |row| row.first()).await
 }
 

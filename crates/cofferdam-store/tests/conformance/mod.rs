@@ -18,4 +18,5 @@ mod service;
 mod slots;
 mod system;
 mod text;
+mod turns;
 mod wakes;

@@ -16,7 +16,7 @@ use cofferdam_runner::{
     BrokerAccess, BrokerProcess, Dispatcher, DispatcherOptions, Home, ModesRule, Node, Stop, now_ms,
     retention::{self, Removed},
 };
-use cofferdam_store::{ClaimRules, Slots, disk_space};
+use cofferdam_store::{ClaimRules, Slots, WorkTaken, disk_space};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -211,6 +211,7 @@ fn rules(roles: &[Role], settings: &Settings) -> ClaimRules {
     ClaimRules {
         roles: roles.to_vec(),
         modes: Vec::new(),
+        work: WorkTaken::Any,
         slots: Slots::of(Some(settings.sandbox.max_concurrency.count())),
         per_project: Slots::of(Some(service.max_concurrency_per_project.count())),
         per_agent: Slots::of(Some(service.max_concurrency_per_agent.count())),
