@@ -9,6 +9,7 @@ use cofferdam_store::Store;
 use tokio::sync::broadcast;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::arrivals::Arrivals;
 use super::grant::{Granted, Publishing};
 use super::ledger::StoreLedger;
 use super::process::BrokerProcess;
@@ -18,6 +19,8 @@ const OPENS_WITHIN: Duration = Duration::from_secs(20);
 /// How long calls may take to be written down once their agent is gone.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often a socket is tried although nothing was seen to arrive.
+const TRY_EVERY: Duration = Duration::from_millis(500);
 
 /// Who serves the attempts of a node.
 #[derive(Clone)]
@@ -147,9 +150,14 @@ pub(super) async fn listed(
 }
 
 async fn answers(folder: &Path) -> Result<(), AccessError> {
+    // Before the first try, so that nothing arrives unseen.
+    let mut arrivals = Arrivals::in_folder(folder).ok();
     let looking = async {
         while cofferdam_broker::connect(folder, gateway::SOCKET).await.is_err() {
-            sleep(LOOK_EVERY).await;
+            match &mut arrivals {
+                Some(arrivals) => drop(timeout(TRY_EVERY, arrivals.next()).await),
+                None => sleep(LOOK_EVERY).await,
+            }
         }
     };
     timeout(OPENS_WITHIN, looking).await.map_err(|_| AccessError::Silent)

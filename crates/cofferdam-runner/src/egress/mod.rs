@@ -1,6 +1,7 @@
 //! The runner's side of the broker: what an attempt is granted, and who keeps the ledger.
 
 mod access;
+mod arrivals;
 mod grant;
 mod hand_over;
 mod ledger;
