@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cofferdam_core::{Agent, Login, Vendor};
+use cofferdam_core::{Login, Vendor, Work};
 
-/// Finds whose model a coding agent can use now, of these vendors; the first that something opens.
-pub type ModelLookup = Arc<dyn Fn(Agent, &[Vendor]) -> Result<ModelChoice, NoModel> + Send + Sync>;
+/// Finds whose model can be used now for some work: the first that something opens. `None` where no model is needed.
+pub type ModelLookup = Arc<dyn Fn(&Work) -> Result<Option<ModelChoice>, NoModel> + Send + Sync>;
 
 /// Whose model an agent uses, and what its CLI is to think that it has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct ModelChoice {
     pub login: Login,
 }
 
-/// Why an agent has no model.
+/// Why there is no model for some work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoModel {
     /// What is missing or wrong.

@@ -78,7 +78,7 @@ fn node_in(folder: &Path, number: u128, store: &Store) -> Node {
         broker: BrokerAccess::Beside,
         git: Arc::new(|_| None),
         dialer: cofferdam_net::Dialer::new(&[], std::time::Duration::from_secs(1)),
-        models: Arc::new(|_, _| Err(NoModel { message: "none".to_owned(), hint: String::new() })),
+        models: Arc::new(|_| Err(NoModel { message: "none".to_owned(), hint: String::new() })),
         redactor: cofferdam_core::Redactor::default(),
         rules: ClaimRules::default(),
         #[cfg(feature = "failpoints")]

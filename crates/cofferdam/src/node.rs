@@ -19,7 +19,7 @@ use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::record_place::{open_artifacts, open_store};
-use crate::secrets::{CallerSecrets, no_model};
+use crate::secrets::CallerSecrets;
 use crate::{redaction, settings};
 
 /// Variables that say nothing private and that programs work badly without.
@@ -143,7 +143,7 @@ fn options(
         broker,
         git: Arc::new(move |url| secrets.git(&GitRepository { url, origin_of: None }).ok()),
         dialer: Dialer::new(&setup.settings.egress.name_servers, Bounds::default().connect_time),
-        models: Arc::new(move |agent, vendors| keys.choose(agent, vendors).map_err(|error| no_model(&error))),
+        models: Arc::new(move |work| keys.model_of(work)),
         redactor: redaction::know(caller),
         rules,
         #[cfg(feature = "failpoints")]

@@ -125,6 +125,22 @@ impl CallerSecrets {
         }
     }
 
+    /// What opens the model of some work. A login is for the CLI that it comes with, and a direct run has none.
+    pub(crate) fn model_of(&self, work: &Work) -> Result<Option<ModelChoice>, NoModel> {
+        match work {
+            Work::Direct(_) if self.key(Vendor::Anthropic, None).is_some() => {
+                Ok(Some(ModelChoice { vendor: Vendor::Anthropic, login: Login::Key }))
+            }
+            Work::Direct(_) => Err(NoModel {
+                message: "there is no key for Anthropic's models".to_owned(),
+                hint: "export ANTHROPIC_API_KEY=… (or ANTHROPIC_AUTH_TOKEN) where the service is started; a login of \
+                       Claude Code is for its CLI alone"
+                    .to_owned(),
+            }),
+            Work::Program { .. } | Work::Agent { .. } => self.choose_for(work).map_err(|error| no_model(&error)),
+        }
+    }
+
     /// What an agent reaches its model with, in words that hold no secret.
     pub(crate) fn describe(&self, work: &Work) -> Result<String, LoginError> {
         let (Some(agent), Some(ModelChoice { vendor, login })) = (work.agent(), self.choose_for(work)?)

@@ -131,13 +131,8 @@ pub(super) fn find_way_out(
 
 /// Whose model the agent talks to. Without a key or a login the agent would only find out after minutes of retries.
 fn choose_model(node: &Node, work: &Work) -> Result<Option<ModelChoice>, Stop> {
-    let (agent, setup) = match work {
-        Work::Program { .. } | Work::Direct(_) => return Ok(None),
-        Work::Agent { agent, setup } => (*agent, setup),
-    };
-    let wanted = (profile(agent).vendors)(setup.model.as_deref());
-    (node.models)(agent, wanted).map(Some).map_err(|NoModel { message, hint }| {
-        tracing::warn!(%agent, %message, "an agent has no model, and is not started");
+    (node.models)(work).map_err(|NoModel { message, hint }| {
+        tracing::warn!(provider = work.provider(), %message, "a run has no model, and is not started");
         Stop::outcome(Outcome::failed_with_hint(FailureClass::Auth, message, hint))
     })
 }

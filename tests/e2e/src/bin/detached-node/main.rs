@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use breakable::Breakable;
+use cofferdam_agent::profile;
 use cofferdam_broker::GitCredential;
-use cofferdam_core::{Agent, EngineAddress, Login, Redactor, Vendor};
+use cofferdam_core::{EngineAddress, Login, Redactor, Vendor, Work};
 use cofferdam_runner::logins::{LoginPlaces, Logins};
 use cofferdam_runner::{
     BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, DispatcherOptions, Home, ModelChoice, ModesRule,
@@ -88,22 +89,27 @@ fn search_path() -> Vec<PathBuf> {
     std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
 }
 
-/// A key, or the CLI's own login.
-fn model(cli: Agent, vendors: &[Vendor]) -> Result<ModelChoice, NoModel> {
+/// A key, or the login of the agent's own CLI.
+fn model(work: &Work) -> Result<Option<ModelChoice>, NoModel> {
+    let (cli, vendors) = match work {
+        Work::Program { .. } => return Ok(None),
+        Work::Direct(_) => (None, &[Vendor::Anthropic][..]),
+        Work::Agent { agent, setup } => (Some(*agent), (profile(*agent).vendors)(setup.model.as_deref())),
+    };
     let has_key =
         |vendor: &&Vendor| std::env::var_os(vendor.key_variable()).is_some_and(|key| !key.is_empty());
     if let Some(&vendor) = vendors.iter().find(has_key) {
-        return Ok(ModelChoice { vendor, login: Login::Key });
+        return Ok(Some(ModelChoice { vendor, login: Login::Key }));
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let logins =
         Logins::new(LoginPlaces::of(home.as_deref(), |name| std::env::var_os(name).map(PathBuf::from)));
     let choice = |vendor: &Vendor| {
-        let login = logins.current(cli, *vendor, now_ms()).ok()?.login;
+        let login = logins.current(cli?, *vendor, now_ms()).ok()?.login;
         Some(ModelChoice { vendor: *vendor, login })
     };
     let none = || NoModel { message: "there is no key".to_owned(), hint: "log in".to_owned() };
-    vendors.iter().find_map(choice).ok_or_else(none)
+    vendors.iter().find_map(choice).map(Some).ok_or_else(none)
 }
 
 fn engine() -> EngineAddress {
