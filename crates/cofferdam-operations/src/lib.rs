@@ -39,7 +39,8 @@ pub use keys::{KeyText, MadeKey, NotAKey};
 pub use processes::{AskedService, Process, ProcessService, Started, Starting, Stopped, StoppedAll};
 pub use random::random_bits;
 pub use runs::{
-    Accepted, Cancelled, EventPage, Judged, MOST_MESSAGE_CHARACTERS, NewRun, RunPage, SentMessage, Way,
+    Accepted, Cancelled, EventPage, Judged, MOST_MESSAGE_CHARACTERS, NewAsk, NewRun, RunPage, SentMessage,
+    Way,
 };
 
 /// Everything that somebody can do to one record. Cloning shares it.

@@ -104,13 +104,9 @@ impl Operations {
         new: &NewRun<'_>,
         id: RunId,
     ) -> Result<(Judged, Validated), Error> {
-        let project = match (&new.input.project_id, new.way) {
-            // One that names a repository too is refused without a look at it.
-            (Some(named), Way::Queued { .. }) if new.input.repo.is_none() => {
-                Some(self.store.find_project(named).await?.ok_or(Error::ProjectNotFound)?)
-            }
-            (Some(_) | None, _) => None,
-        };
+        // One that names a repository too is refused without a look at it.
+        let named = new.input.project_id.as_deref().filter(|_| new.input.repo.is_none());
+        let project = self.project_of(named, new.way).await?;
         let validated = match self.validated(actor, new, &id, project.as_ref()) {
             Err(error) if error.kind == InputErrorKind::NotAllowed => {
                 return Err(self.refused_path(actor, Action::CreateRun, id.as_str(), error).await?);
@@ -138,6 +134,20 @@ impl Operations {
         self.accept(judged, idempotency_key).await
     }
 
+    /// The project that somebody names; only a service has any.
+    pub(super) async fn project_of(
+        &self,
+        named: Option<&str>,
+        way: Way<'_>,
+    ) -> Result<Option<Project>, Error> {
+        match (named, way) {
+            (Some(named), Way::Queued { .. }) => {
+                Ok(Some(self.store.find_project(named).await?.ok_or(Error::ProjectNotFound)?))
+            }
+            (Some(_) | None, _) => Ok(None),
+        }
+    }
+
     fn validated(
         &self,
         actor: &Actor,
@@ -145,20 +155,32 @@ impl Operations {
         id: &RunId,
         project: Option<&Project>,
     ) -> Result<Validated, InputError> {
+        let how = (new.syntax, new.way, new.surroundings);
+        self.in_context((actor, id), how, project, |context| validate(new.input, context))
+    }
+
+    /// Has an input read against what holds for whoever wrote it.
+    pub(super) fn in_context<T>(
+        &self,
+        (actor, id): (&Actor, &RunId),
+        (syntax, way, surroundings): (InputSyntax, Way<'_>, &(dyn Surroundings + Sync)),
+        project: Option<&Project>,
+        read: impl FnOnce(&Context<'_>) -> T,
+    ) -> T {
         let may_name_path = |path: &Path, path_use: PathUse| self.may_name_path(actor, path, path_use);
         let common = Context {
             id,
             settings: &self.settings,
-            syntax: new.syntax,
+            syntax,
             limits_rule: LimitsRule::Required,
             local_urls: LocalUrls::Refuse,
             max_execution_time_ms: None,
             placing: Placing::Attached,
             workspace: project.map_or(Workspace::FromInput, Workspace::Project),
             may_name_path: &may_name_path,
-            surroundings: new.surroundings,
+            surroundings,
         };
-        let context = match new.way {
+        let context = match way {
             Way::Queued { place } => Context {
                 max_execution_time_ms: Some(
                     self.settings.settings.service.max_execution_time_ms.count().into(),
@@ -173,7 +195,7 @@ impl Operations {
                 ..common
             },
         };
-        validate(new.input, &context)
+        read(&context)
     }
 
     /// Judges a request that is valid.
@@ -211,7 +233,7 @@ impl Operations {
             check_key(key)?;
         }
         let about = match again {
-            None => json!({ "mode": request.policy.mode, "network": request.policy.network,
+            None => json!({ "mode": request.shown_mode(), "network": request.policy.network,
                 "agent": request.work.provider() }),
             Some(of) => json!({ "of": of }),
         };

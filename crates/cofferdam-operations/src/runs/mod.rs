@@ -1,6 +1,7 @@
 //! Runs: making them, acting on them, and reading what is on record.
 
 mod allow_host;
+mod ask;
 mod cancel;
 mod create;
 mod list;
@@ -9,6 +10,7 @@ mod remove;
 mod retry;
 mod send_message;
 
+pub use ask::NewAsk;
 pub use cancel::Cancelled;
 pub use create::{Accepted, Judged, NewRun, Way};
 pub use list::RunPage;
