@@ -6,6 +6,10 @@ use serde_json::Value;
 use crate::ids::RunId;
 use crate::value::ValueError;
 
+/// What is shown of a direct run where a seal is.
+pub const NOTHING_TO_SEAL: &str =
+    "no agent process ran: there is nothing to seal; pages are read in sealed tools";
+
 /// What a direct run is asked, and how it goes about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectSetup {

@@ -60,7 +60,7 @@ pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
 pub use credential::Credential;
 pub use dead_letter::DeadLetter;
-pub use direct::{DirectSetup, DirectTool, Effort, Thinking};
+pub use direct::{DirectSetup, DirectTool, Effort, NOTHING_TO_SEAL, Thinking};
 pub use disk_space::DiskSpace;
 pub use egress::{
     AllowRule, Budget, EgressPolicy, FetchRule, Forward, Host, HostError, HostPort, ModelTrouble, PRESETS,

@@ -114,6 +114,17 @@ pub struct RunRequest {
     pub replay_of: Option<RunId>,
 }
 
+impl RunRequest {
+    /// What is shown where a mode is: a direct run has none.
+    #[must_use]
+    pub fn shown_mode(&self) -> String {
+        match &self.work {
+            Work::Direct(_) => self.work.provider().to_owned(),
+            Work::Program { .. } | Work::Agent { .. } => self.policy.mode.to_string(),
+        }
+    }
+}
+
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -25,6 +25,7 @@ mod crashes;
 mod dead_letters;
 mod deploy;
 mod detached;
+mod direct_runs;
 mod docker;
 mod doctor;
 mod hostile_repository;

@@ -281,6 +281,7 @@ pub(super) fn rows() -> Vec<Row> {
         &[(json!(["*"]), "type scheme and host")],
     );
     row("service.capacity", json!([1, 8]), &[(json!(0), "between 1 and 10000")]);
+    row("service.direct_capacity", json!([1, 200]), &[(json!(0), "between 1 and 10000")]);
     row("service.max_concurrency_per_project", json!([0, 2]), &[(json!(-1), "between 0 and 10000")]);
     row("service.max_concurrency_per_agent", json!([0, 2]), &[(json!(-1), "between 0 and 10000")]);
     row(

@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_core::{Mode, RunId, with_causes};
-use cofferdam_store::{ClaimRules, Claimed, Store};
+use cofferdam_core::{Mode, RunId, Work, with_causes};
+use cofferdam_store::{ClaimRules, Claimed, Slots, Store, WorkTaken};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, Interval, interval, interval_at, sleep_until, timeout};
@@ -62,6 +62,8 @@ pub enum Stop {
 pub struct DispatcherOptions {
     /// How many runs it executes at once.
     pub capacity: usize,
+    /// How many direct ones besides: each costs a connection, and no sandbox.
+    pub direct_capacity: usize,
     /// Which of its modes it takes runs for.
     pub modes: ModesRule,
     /// How long it waits for its runs when it is told to drain.
@@ -84,7 +86,7 @@ pub struct Dispatcher {
     started_at_ms: u64,
     executing: JoinSet<Ended>,
     /// The runs that are being executed, by the task that does it.
-    held: HashMap<Id, RunId>,
+    held: HashMap<Id, Held>,
     trials: JoinSet<(Mode, Option<String>)>,
     cleaning: JoinSet<()>,
     /// Whether leftovers are to be looked for as soon as nothing is tried.
@@ -101,9 +103,16 @@ pub struct Dispatcher {
 /// Which runs a node may have now, where that changes while it works.
 pub type RulesNow = Arc<dyn Fn() -> ClaimRules + Send + Sync>;
 
+/// A run that is being executed.
+struct Held {
+    run: RunId,
+    /// In which mode; a direct run has none.
+    mode: Option<Mode>,
+}
+
 /// An attempt that is over.
 struct Ended {
-    mode: Mode,
+    mode: Option<Mode>,
     after: Result<After, ExecuteError>,
 }
 
@@ -253,25 +262,44 @@ impl Dispatcher {
     }
 
     async fn fill(&mut self) -> Result<(), ExecuteError> {
-        while self.executing.len() < self.options.capacity {
+        while self.running(WorkTaken::Direct) < self.options.direct_capacity {
+            let rules = ClaimRules { work: WorkTaken::Direct, slots: Slots::Unlimited, ..self.rules_now() };
+            let Some(claimed) = self.claim(&rules).await? else { break };
+            self.start(claimed, Entry::Claimed, Retries::AsAsked);
+        }
+        while self.running(WorkTaken::Processes) < self.options.capacity {
             let Some(rules) = self.rules() else { break };
-            let node = &self.node;
-            let Some(claimed) = self.store.claim(&node.owner(), now_ms(), LEASE_MS, &rules).await? else {
-                break;
-            };
+            let Some(claimed) = self.claim(&rules).await? else { break };
             self.breaker.claimed(claimed.request.policy.mode);
             self.start(claimed, Entry::Claimed, Retries::AsAsked);
         }
         Ok(())
     }
 
-    /// Which runs it may have now; `None` if there is no mode for them.
+    async fn claim(&self, rules: &ClaimRules) -> Result<Option<Claimed>, ExecuteError> {
+        Ok(self.store.claim(&self.node.owner(), now_ms(), LEASE_MS, rules).await?)
+    }
+
+    /// How many runs of a kind it executes.
+    fn running(&self, work: WorkTaken) -> usize {
+        let counts = |held: &&Held| match work {
+            WorkTaken::Any => true,
+            WorkTaken::Processes => held.mode.is_some(),
+            WorkTaken::Direct => held.mode.is_none(),
+        };
+        self.held.values().filter(counts).count()
+    }
+
+    fn rules_now(&self) -> ClaimRules {
+        self.claim_rules.as_ref().map_or_else(|| self.node.rules.clone(), |rules| rules())
+    }
+
+    /// Which runs of processes it may have now; `None` if there is no mode for them.
     fn rules(&self) -> Option<ClaimRules> {
         let now = now_ms();
         let modes: Vec<Mode> = self.modes.usable().filter(|mode| self.breaker.allows(*mode, now)).collect();
         // No mode at all would mean any mode.
-        let rules = || self.claim_rules.as_ref().map_or_else(|| self.node.rules.clone(), |rules| rules());
-        (!modes.is_empty()).then(|| ClaimRules { modes, ..rules() })
+        (!modes.is_empty()).then(|| ClaimRules { modes, work: WorkTaken::Processes, ..self.rules_now() })
     }
 
     fn try_modes(&mut self) {
@@ -310,13 +338,19 @@ impl Dispatcher {
         let now = now_ms();
         for orphan in recovery::orphans(&self.node, &self.store, now, self.contact.is_steady(now)).await? {
             let run = &orphan.live().attempt.run;
-            if self.held.values().any(|held| held == run) {
+            if self.held.values().any(|held| held.run == *run) {
                 continue;
             }
             if let Some(claimed) = recovery::adopt(&self.node, &self.store, &orphan).await? {
                 tracing::info!(run.id = %run, "going on with a run that was under way");
+                // Nothing of a direct run was where its node is: what was said is in the record.
+                let is_anywhere = claimed.request.work.direct().is_some()
+                    && claimed.request.placement.place.as_ref().is_none_or(|place| *place == self.node.place);
                 let (entry, retries) = match orphan {
                     Orphan::Here(_) => (Entry::Adopted, Retries::AsAsked),
+                    Orphan::Elsewhere(live) if live.claimable_by.is_none() && is_anywhere => {
+                        (Entry::Adopted, Retries::AsAsked)
+                    }
                     Orphan::Elsewhere(live) if live.claimable_by.is_some() => (Entry::Lost, Retries::Never),
                     Orphan::Elsewhere(_) => (Entry::Lost, Retries::AsAsked),
                 };
@@ -347,7 +381,7 @@ impl Dispatcher {
         }
         let now = Now {
             stop,
-            running: self.executing.len(),
+            running: self.running(WorkTaken::Processes),
             breaker: &self.breaker,
             modes: &self.modes,
             started_at_ms: self.started_at_ms,
@@ -361,7 +395,7 @@ impl Dispatcher {
 
     fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
         let id = ended.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
-        let Some(run) = self.held.remove(&id) else { return };
+        let Some(Held { run, .. }) = self.held.remove(&id) else { return };
         // If it is still ours, we go on with it as after a restart.
         let go_on = Instant::now() + GIVEN_UP_FOR;
         let Ended { mode, after } = match ended {
@@ -378,10 +412,13 @@ impl Dispatcher {
                 tracing::warn!(run.id = %run, error = %with_causes(&error), "an attempt was given up");
                 self.adopt_at = self.adopt_at.min(go_on);
                 // Should it have been a probe, the next run is one.
-                self.breaker.ended(mode, Verdict::Nothing, now_ms());
+                if let Some(mode) = mode {
+                    self.breaker.ended(mode, Verdict::Nothing, now_ms());
+                }
                 return;
             }
         };
+        let Some(mode) = mode else { return };
         if casts_doubt(&outcome) {
             self.modes.doubt(mode);
         }
@@ -393,7 +430,11 @@ impl Dispatcher {
 
     fn start(&mut self, claimed: Claimed, entry: Entry, retries: Retries) {
         let node = Arc::clone(&self.node);
-        let (run, mode) = (claimed.attempt.run.clone(), claimed.request.policy.mode);
+        let run = claimed.attempt.run.clone();
+        let mode = match &claimed.request.work {
+            Work::Direct(_) => None,
+            Work::Program { .. } | Work::Agent { .. } => Some(claimed.request.policy.mode),
+        };
         let task = self.executing.spawn(async move {
             let (_open, cancel) = watch::channel(Cancel::No);
             let mut nobody = |_: Progress| {};
@@ -409,7 +450,7 @@ impl Dispatcher {
             };
             Ended { mode, after: execute(attempt).await }
         });
-        self.held.insert(task.id(), run);
+        self.held.insert(task.id(), Held { run, mode });
     }
 }
 

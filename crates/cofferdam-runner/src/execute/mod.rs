@@ -1,6 +1,7 @@
 //! One attempt, top to bottom. This is the straight line; everything else serves it.
 
 mod begin;
+mod direct;
 mod heard;
 mod hold;
 mod keeper;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 
 use cofferdam_core::{
     AttemptRef, DeadLetter, Decision, ErrorClass, Event, EventType, Evidence, FailureClass, NewEvent,
-    Outcome, Policy, Redactor, RetryPolicy, RunState, SandboxExit, SandboxId, conclude, decide, with_causes,
+    Outcome, Policy, Redactor, RetryPolicy, RunState, SandboxExit, SandboxId, Work, conclude, decide,
+    with_causes,
 };
 use cofferdam_sandbox::Backend;
 use cofferdam_store::{Claimed, Left, failpoint};
@@ -111,12 +113,20 @@ pub(crate) async fn execute(mut attempt: Attempt<'_>) -> Result<After, ExecuteEr
     }
 }
 
-/// From the workspace to what the agent left.
+/// What the run is for.
 async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop> {
     if attempt.entry == Entry::Lost {
         let message = "the node that had the run is gone: its lease ran out, and nobody renewed it";
         return Ok(Outcome::failed(FailureClass::Lost, message));
     }
+    match attempt.claimed.request.work.clone() {
+        Work::Direct(setup) => direct::run(attempt, &setup).await,
+        Work::Program { .. } | Work::Agent { .. } => run_in_sandbox(attempt, left).await,
+    }
+}
+
+/// From the workspace to what the agent left.
+async fn run_in_sandbox(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop> {
     let backend = attempt.backend()?;
     let begun = begin(attempt, &backend).await?;
     let mut ended = supervise::supervise(attempt, &*backend, &begun).await?;

@@ -17,5 +17,5 @@ use crate::wire;
 pub(crate) async fn get_seal(By(actor, app): By, Path(id): Path<RunId>) -> Answer<SealResponse> {
     let (record, attempts) = app.operations().read_seals(&actor, &id).await?;
     let attempts = attempts.into_iter().map(|attempt| wire::attempt(&id, attempt)).collect();
-    Ok(Json(SealResponse { run_id: id, mode: record.request.policy.mode.to_string(), attempts }))
+    Ok(Json(SealResponse { run_id: id, mode: record.request.shown_mode(), attempts }))
 }

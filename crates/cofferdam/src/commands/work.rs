@@ -109,6 +109,7 @@ pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Fa
     let node = register_named(&home, caller, &setup, name, access, claims).await?;
     let options = DispatcherOptions {
         capacity: capacity(&args.node, &settings),
+        direct_capacity: settings.service.direct_capacity.count() as usize,
         modes: modes(args.supervised),
         drain: Duration::from_secs(args.node.drain.unwrap_or(settings.service.drain_seconds).count().into()),
         name: name.to_string(),

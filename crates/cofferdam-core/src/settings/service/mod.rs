@@ -44,6 +44,8 @@ pub struct ServiceSettings {
     /// Runs at the same time on one node; without it as many as the machine has processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
+    /// Direct runs at the same time on one node, besides the others: each costs a connection, and no sandbox.
+    pub direct_capacity: Capacity,
     /// Runs of one project at the same time, on all nodes together; 0 is no limit.
     pub max_concurrency_per_project: MaxConcurrency,
     /// Runs of one agent at the same time, on all nodes together; 0 is no limit. An agent's own
@@ -114,6 +116,7 @@ impl Default for ServiceSettings {
             allowed_hosts: Vec::new(),
             cors_origins: Vec::new(),
             capacity: None,
+            direct_capacity: Capacity::of(200),
             max_concurrency_per_project: MaxConcurrency::of(0),
             max_concurrency_per_agent: MaxConcurrency::of(0),
             allowed_modes: AllowedMode::SEALED.to_vec(),

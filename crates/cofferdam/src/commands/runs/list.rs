@@ -36,7 +36,7 @@ fn table(runs: &[RunRecord], now_ms: u64) -> String {
             "{:<30}  {:<9}  {:<6}  {:>8}  {command}\n",
             run.request.id.as_str(),
             run.state.as_str(),
-            run.request.policy.mode.to_string(),
+            run.request.shown_mode(),
             age
         ));
     }
@@ -47,7 +47,7 @@ fn to_json(run: &RunRecord) -> Value {
     json!({
         "run": run.request.id,
         "state": run.state,
-        "mode": run.request.policy.mode,
+        "mode": run.request.shown_mode(),
         "created_at_ms": run.created_at_ms,
         "finished_at_ms": run.finished_at_ms,
         "attempts": run.attempts,

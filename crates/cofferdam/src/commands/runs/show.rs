@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{LimitsRule, RunId, Source, show_bytes};
+use cofferdam_core::{LimitsRule, NOTHING_TO_SEAL, RunId, Source, show_bytes};
 use cofferdam_store::Letter;
 use serde_json::{Value, json};
 
@@ -29,7 +29,12 @@ fn text(run: &RunRecord, now_ms: u64) -> String {
         format!("state      {}", run.state),
         format!("command    {}", words::command(&request.work, 400)),
         format!("workspace  {}", source_words(&request.source)),
-        format!("asked for  {}, network {}, timeout {}", policy.mode, policy.network, ms(policy.timeout_ms)),
+        format!(
+            "asked for  {}, network {}, timeout {}",
+            request.shown_mode(),
+            policy.network,
+            ms(policy.timeout_ms)
+        ),
         format!(
             "limits     {} memory, {} cpus, {} processes, {} disk{}",
             show_bytes(limits.memory_bytes),
@@ -64,6 +69,9 @@ fn text(run: &RunRecord, now_ms: u64) -> String {
 }
 
 fn seal_lines(run: &RunRecord) -> Vec<String> {
+    if run.request.work.direct().is_some() {
+        return vec![NOTHING_TO_SEAL.to_owned()];
+    }
     let mut lines = vec![words::seal(run.request.policy.mode, run.seal.as_ref(), run.outcome.as_ref())];
     let Some(seal) = &run.seal else { return lines };
     let namespaces = seal.outside.namespaces.iter().filter(|(_, fact)| fact.sandbox != fact.host);
@@ -99,7 +107,7 @@ fn to_json(run: &RunRecord) -> Value {
     json!({
         "run": run.request.id,
         "state": run.state,
-        "mode": run.request.policy.mode,
+        "mode": run.request.shown_mode(),
         "created_at_ms": run.created_at_ms,
         "finished_at_ms": run.finished_at_ms,
         "request": run.request,

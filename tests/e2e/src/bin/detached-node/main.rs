@@ -62,6 +62,7 @@ async fn main() -> anyhow::Result<()> {
     });
     let options = DispatcherOptions {
         capacity,
+        direct_capacity: capacity,
         modes: ModesRule::Any,
         drain: std::time::Duration::ZERO,
         name: "test".to_owned(),

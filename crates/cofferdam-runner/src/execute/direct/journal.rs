@@ -1,0 +1,112 @@
+//! Keeps what was said, in the record.
+
+use async_trait::async_trait;
+use cofferdam_core::{MAX_EVENT_TEXT, NewEvent};
+use cofferdam_direct::{Delta, Entry, Fact, Journal, JournalError};
+use cofferdam_store::{Error, NewTurns, failpoint};
+use serde_json::Value;
+
+use super::super::{Attempt, Stop};
+use crate::node::now_ms;
+
+/// The journal of an attempt. Turns are kept as they are, and events without secrets.
+pub(super) struct StoreJournal<'j, 'a> {
+    attempt: &'j mut Attempt<'a>,
+    /// How many turns there are.
+    kept: usize,
+    /// Why the last entry was not kept.
+    failed: Option<Error>,
+}
+
+impl<'j, 'a> StoreJournal<'j, 'a> {
+    pub(super) fn new(attempt: &'j mut Attempt<'a>, kept: usize) -> Self {
+        Self { attempt, kept, failed: None }
+    }
+
+    /// What it means to the attempt that an entry could not be kept.
+    pub(super) fn stop(self, error: &JournalError) -> Stop {
+        Stop::Store(self.failed.unwrap_or_else(|| unreachable!("only the record fails an entry: {error}")))
+    }
+}
+
+#[async_trait]
+impl Journal for StoreJournal<'_, '_> {
+    async fn record(&mut self, entry: Entry) -> Result<(), JournalError> {
+        let now = now_ms();
+        let Entry { turns, facts, delivered } = entry;
+        let events = facts.into_iter().map(|Fact { event_type, mut data }| {
+            cut(&mut data);
+            NewEvent::new(now, event_type, data)
+        });
+        let new = NewTurns {
+            first: self.kept as u64 + 1,
+            contents: turns
+                .iter()
+                .map(|turn| serde_json::to_string(turn).expect("a turn is plain data"))
+                .collect(),
+            events: self.attempt.with_held(events.collect()),
+            // One that the record does not know was not taken from there.
+            delivered: delivered
+                .into_iter()
+                .filter_map(|(id, kind)| Some((id.parse().ok()?, Some(kind.as_str().to_owned()))))
+                .collect(),
+        };
+        match self.attempt.node.store.record_turns(&self.attempt.claimed.lease, &new, now).await {
+            Ok(stored) => {
+                self.kept += turns.len();
+                self.attempt.tell(stored);
+                failpoint("runner.said");
+                Ok(())
+            }
+            Err(error) => {
+                let told = JournalError(error.to_string().into());
+                self.failed = Some(error);
+                Err(told)
+            }
+        }
+    }
+
+    /// Nobody is shown what is not whole yet.
+    fn show(&mut self, _delta: Delta) {}
+}
+
+/// Cuts texts that are longer than an event may have, and marks the event.
+fn cut(data: &mut Value) {
+    fn cut_within(value: &mut Value) -> bool {
+        match value {
+            Value::String(text) if text.len() > MAX_EVENT_TEXT => {
+                let end = (0..=MAX_EVENT_TEXT).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+                text.truncate(end);
+                true
+            }
+            Value::Array(members) => members.iter_mut().fold(false, |was_cut, one| cut_within(one) | was_cut),
+            Value::Object(members) => {
+                members.values_mut().fold(false, |was_cut, one| cut_within(one) | was_cut)
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+    if cut_within(data)
+        && let Value::Object(members) = data
+    {
+        members.insert("cut".to_owned(), Value::Bool(true));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_longer_than_an_event_is_cut_between_characters_and_marked() {
+        let mut data = json!({ "input": { "list": ["short", "é".repeat(MAX_EVENT_TEXT)] } });
+        cut(&mut data);
+        assert_eq!((&data["cut"], &data["input"]["list"][0]), (&json!(true), &json!("short")));
+        assert!(data["input"]["list"][1].as_str().unwrap().len() <= MAX_EVENT_TEXT);
+        let mut short = json!({ "text": "short" });
+        cut(&mut short);
+        assert_eq!(short, json!({ "text": "short" }));
+    }
+}
