@@ -38,7 +38,7 @@ pub enum Push {
 /// Reads the beginning of a push to this branch.
 #[must_use]
 pub fn read_push(bytes: &[u8], branch: &str) -> Push {
-    match push::parse(bytes) {
+    match push::Reader::default().read(bytes) {
         Err(fault) => Push::Malformed(fault.to_string()),
         Ok(None) => Push::Partial,
         Ok(Some(commands)) => {

@@ -12,7 +12,7 @@ const MAX_LINE: usize = 65520;
 const MAX_BAND: usize = 1000;
 
 /// The commands of a push.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Commands {
     /// The references it changes, in order.
     refs: Vec<String>,
@@ -31,23 +31,32 @@ pub(crate) enum PushFault {
     TooMany,
 }
 
-/// Reads the commands, if all of them are there.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Commands>, PushFault> {
-    let mut commands =
-        Commands { refs: Vec::new(), deletes: false, options: false, side_band: false, report: false };
-    let mut rest = bytes;
-    loop {
-        let Some((length, after)) = rest.split_first_chunk::<4>() else { return partial(bytes) };
-        let length = hexadecimal(length)?;
-        if length == 0 {
-            return Ok(Some(commands));
+/// Reads commands that arrive bit by bit. The attack: thousands of them, a byte at a time, and whoever begins anew with each
+/// byte reads them for seconds.
+#[derive(Default)]
+pub(crate) struct Reader {
+    commands: Commands,
+    /// How many bytes were whole lines.
+    read: usize,
+}
+
+impl Reader {
+    /// The commands, once all of them are there. `bytes` is everything that has arrived so far.
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<Option<Commands>, PushFault> {
+        loop {
+            let rest = bytes.get(self.read..).unwrap_or_default();
+            let Some((length, after)) = rest.split_first_chunk::<4>() else { return partial(bytes) };
+            let length = hexadecimal(length)?;
+            if length == 0 {
+                return Ok(Some(std::mem::take(&mut self.commands)));
+            }
+            if !(5..=MAX_LINE).contains(&length) {
+                return Err(PushFault::Malformed("the length of a line"));
+            }
+            let Some((line, _)) = after.split_at_checked(length - 4) else { return partial(bytes) };
+            self.commands.add(line)?;
+            self.read += length;
         }
-        if !(5..=MAX_LINE).contains(&length) {
-            return Err(PushFault::Malformed("the length of a line"));
-        }
-        let Some((line, after)) = after.split_at_checked(length - 4) else { return partial(bytes) };
-        commands.add(line)?;
-        rest = after;
     }
 }
 

@@ -6,6 +6,10 @@ const OLD: &str = "1111111111111111111111111111111111111111";
 const NEW: &str = "2222222222222222222222222222222222222222";
 const ZERO: &str = "0000000000000000000000000000000000000000";
 
+fn parse(bytes: &[u8]) -> Result<Option<Commands>, PushFault> {
+    Reader::default().read(bytes)
+}
+
 fn push(lines: &[&str]) -> Vec<u8> {
     let mut bytes: Vec<u8> = lines.iter().flat_map(|line| pkt_line(line.as_bytes())).collect();
     bytes.extend_from_slice(b"0000");
@@ -80,6 +84,21 @@ fn what_has_not_arrived_yet_is_waited_for() {
         assert_eq!(parse(&whole[..end]), Ok(None), "{end} bytes");
     }
     assert!(parse(&[whole.as_slice(), b"PACK rest"].concat()).unwrap().is_some());
+}
+
+#[test]
+fn what_was_read_is_not_read_again_with_each_byte_that_arrives() {
+    let line = format!("{OLD} {NEW} refs/heads/work");
+    let mut arrived = push(&[&line, &line]);
+    let whole = arrived.len();
+    let mut reader = Reader::default();
+    for end in 0..whole {
+        assert_eq!(reader.read(&arrived[..end]), Ok(None), "{end} bytes");
+    }
+    // Nobody would take this for a line any more.
+    arrived[..4].copy_from_slice(b"zzzz");
+    let commands = reader.read(&arrived).unwrap().unwrap();
+    assert_eq!(commands.names(), "refs/heads/work refs/heads/work");
 }
 
 proptest! {

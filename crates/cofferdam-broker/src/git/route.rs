@@ -92,9 +92,9 @@ impl Route {
         if parts.headers.contains_key(header::CONTENT_ENCODING) {
             return refused(&Refusal::forbidden("a compressed push is not looked into; send it as it is"));
         }
-        let mut read = BytesMut::new();
+        let (mut read, mut reader) = (BytesMut::new(), push::Reader::default());
         let commands = loop {
-            match push::parse(&read) {
+            match reader.read(&read) {
                 Ok(Some(commands)) => break commands,
                 Ok(None) => {}
                 Err(fault) => return refused(&Refusal::forbidden(fault.to_string())),
