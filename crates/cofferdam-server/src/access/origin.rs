@@ -28,7 +28,7 @@ pub(crate) struct Asked {
 
 /// Refuses calls under names that are not ours, and calls of other sites' pages.
 pub(crate) async fn check_origin(State(app): State<App>, request: Request, next: Next) -> Response {
-    let checked = check_host(&app, &request).and_then(|()| check_site(&app, request.headers()));
+    let checked = check_host(&app, &request).and_then(|()| check_site(&app, &request));
     match checked {
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
@@ -83,16 +83,22 @@ impl Asked {
     }
 }
 
+/// The one address that people follow a link to.
+const PAGE: &str = "/docs";
+
 /// Browsers say from where a call is made, and pages cannot change that. Other programs say nothing.
-fn check_site(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
+fn check_site(app: &App, request: &Request) -> Result<(), ApiError> {
+    let headers = request.headers();
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let origin = text(ORIGIN.as_str());
     let allowed = &app.settings().settings.service.cors_origins;
     let is_allowed = origin.is_some_and(|origin| allowed.iter().any(|one| one.as_str() == origin));
     let is_own = origin.is_none_or(|origin| is_own_origin(origin, headers));
     let is_cross = text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
-    // A link that somebody follows to the documentation is a navigation, which reads nothing on the other page's behalf.
-    let navigates = origin.is_none() && text("sec-fetch-mode") == Some("navigate");
+    // A link that somebody follows to the documentation is a navigation, which reads nothing on the other page's behalf. It is
+    // nothing that a page may do elsewhere: where callers need no key, `GET` starts an agent's CLI to see whether it is logged in.
+    let navigates =
+        origin.is_none() && text("sec-fetch-mode") == Some("navigate") && request.uri().path() == PAGE;
     match is_allowed || (is_own && (!is_cross || navigates)) {
         true => Ok(()),
         false => Err(ApiError::new(

@@ -108,6 +108,15 @@ async fn a_page_of_another_site_is_refused_unless_it_is_named() {
             "{name}: {value}"
         );
     }
+    // A link, or a window that a page opens: to be read by people, and not to have anything done.
+    let follow = |path: &str| {
+        let request = http().get(place.url(path)).header("x-api-key", &place.system);
+        answer(request.header("sec-fetch-site", "cross-site").header("sec-fetch-mode", "navigate"))
+    };
+    assert_eq!(follow("/docs").await.status, 200);
+    for path in ["/system/claude/auth", "/system/doctor", "/api/v1/runs"] {
+        assert_eq!(follow(path).await.refusal(), (403, "ORIGIN_NOT_ALLOWED"), "{path}");
+    }
     assert_eq!(with("origin", format!("http://{}", place.address)).await.status, 200);
     assert_eq!(with("sec-fetch-site", "same-origin".to_owned()).await.status, 200);
     let named = with("origin", "https://app.example".to_owned()).await;
