@@ -61,7 +61,7 @@ impl Memory {
             _ if conversation.session == SessionStart::New => None,
             (Some(record), _) if record.provider != provider => Some("the agent had another provider"),
             (_, Some(kept)) if is_root && kept.uid() != owner.uid() => Some("its folder had another owner"),
-            (_, Some(_)) if bytes_in(&[memory.session_folder()]) > MOST_BYTES => {
+            (_, Some(_)) if bytes_in(&[memory.session_folder()]).is_none_or(|bytes| bytes > MOST_BYTES) => {
                 Some("it had kept more than 1 GiB")
             }
             (record, Some(_)) => {

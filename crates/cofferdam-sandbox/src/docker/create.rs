@@ -23,7 +23,7 @@ use crate::container::{Bound, bounds, memories, workspace_bounds, write_users};
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
 use crate::local::{Identity, Layers, give, handed_over};
-use crate::supervision::bytes_in;
+use crate::supervision::bytes_before;
 
 /// How long an engine may take to make and start a container. It takes a third of a second; a busy machine takes longer.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -274,7 +274,7 @@ impl Places {
         }
         watched.extend(spec.kept.iter().map(|kept| kept.source.clone()));
         let (users, groups) = write_users(folder, &who)?;
-        Ok(Self { who, layers, overlays, bytes: bytes_in(&watched), watched, users, groups })
+        Ok(Self { who, layers, overlays, bytes: bytes_before(&watched), watched, users, groups })
     }
 
     fn bounds(&self, backend: &DockerBackend, image: &super::image::Image, spec: &SandboxSpec) -> Vec<Bound> {

@@ -59,15 +59,18 @@ impl Disk {
     }
 }
 
-/// How much is below these folders. What is there before an agent starts is not the agent's: a workspace that is a copy
-/// starts full.
+/// How much is below these folders; `None` if not everything in them can be looked at.
 #[must_use]
-pub fn bytes_in(folders: &[PathBuf]) -> u64 {
+pub fn bytes_in(folders: &[PathBuf]) -> Option<u64> {
     let mut walk = Walk { bytes: 0, most: u64::MAX, until: None };
-    match walk.over_all(folders) {
-        Ok(()) | Err(Stop::Late) => walk.bytes,
-        Err(Stop::Over) => u64::MAX,
-    }
+    walk.over_all(folders).is_ok().then_some(walk.bytes)
+}
+
+/// What is in these folders before an agent starts, which is not the agent's: a workspace that is a copy starts full. What cannot
+/// be looked at is no reason to give more. The attack: an agent leaves a tree in its own folder that is too deep to follow, and
+/// its next run removes it and writes as much as it likes.
+pub(crate) fn bytes_before(folders: &[PathBuf]) -> u64 {
+    bytes_in(folders).unwrap_or(0)
 }
 
 /// A sum over files that stops as soon as it is too large.
@@ -148,7 +151,7 @@ mod tests {
     fn a_copy_that_starts_full_may_still_be_written() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("copied"), vec![1; 300_000]).unwrap();
-        let disk = disk(root.path(), 200_000 + bytes_in(&[root.path().to_owned()]));
+        let disk = disk(root.path(), 200_000 + bytes_before(&[root.path().to_owned()]));
         assert!(!disk.is_over_at_the_end());
         std::fs::write(root.path().join("written"), vec![1; 300_000]).unwrap();
         assert!(disk.is_over_at_the_end());
@@ -201,6 +204,12 @@ mod tests {
             at = openat(&at, "d", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
         }
         assert_eq!(look(root.path(), 1 << 40), Looked::Over);
+        let folders = [root.path().to_owned()];
+        assert_eq!(
+            (bytes_in(&folders), bytes_before(&folders)),
+            (None, 0),
+            "it gives no room to its next run"
+        );
         crate::remove_tree(&root.path().join("d")).unwrap();
     }
 }

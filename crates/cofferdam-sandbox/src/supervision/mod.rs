@@ -18,6 +18,7 @@ mod unnamed;
 mod watch;
 
 pub(crate) use container::{COUNT, Driver, Seen, Supervisor, Told};
+pub(crate) use disk::bytes_before;
 pub use disk::bytes_in;
 pub(crate) use plan::{Inner, Runtime, ShimPlan};
 pub(crate) use shim::{Shim, end_report, report, shim_main};

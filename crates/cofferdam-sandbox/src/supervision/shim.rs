@@ -18,7 +18,7 @@ use cofferdam_core::{ExitCause, SandboxExit, ToWorker};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, WaitOptions, pidfd_open, wait};
 
-use super::disk::bytes_in;
+use super::disk::bytes_before;
 use super::inner_process::InnerProcess;
 use super::plan::{Inner, ShimPlan};
 use super::processes;
@@ -110,7 +110,7 @@ impl Shim {
             cgroup::create(cgroup, &plan.limits)?;
         }
         // A folder of the caller's own may hold any number of files. Once something runs, its clock and its end wait for no look.
-        let bytes_before = bytes_in(&plan.watched);
+        let bytes_before = bytes_before(&plan.watched);
         let child = spawn(&folder, &plan).inspect_err(|_| {
             plan.cgroup.as_ref().map(cgroup::remove);
         })?;
