@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use cofferdam_core::{NodeId, NodeName, PlaceId, ProcessName, ValueError};
+use cofferdam_operations::random_bits;
 
 pub use own::HomeError;
 
@@ -209,9 +210,7 @@ where
     if let Some(id) = read()? {
         return Ok(id);
     }
-    let mut random = [0; 16];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    let id = make(u128::from_le_bytes(random));
+    let id = make(random_bits());
     let unnamed = path.with_file_name(format!("{id}.making"));
     std::fs::write(&unnamed, id.to_string())?;
     let linked = std::fs::hard_link(&unnamed, path);

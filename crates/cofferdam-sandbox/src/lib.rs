@@ -11,6 +11,7 @@
 pub mod apple;
 mod asker;
 mod backend;
+mod clock;
 mod container;
 pub mod docker;
 mod errors;

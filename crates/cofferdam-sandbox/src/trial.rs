@@ -3,7 +3,7 @@
 //! none of them can be asked.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use cofferdam_core::{
     AttemptRef, ContainerPolicy, FromWorker, InsideSeal, Job, LimitsRule, NodeId, Policy, RunId, SandboxId,
@@ -15,6 +15,7 @@ use crate::backend::{
     Attachment, Backend, CreateError, Finding, OpenError, Process, Refusal, Sandbox, SandboxSpec, Status,
     Workspace,
 };
+use crate::clock::now_ms;
 use crate::random::random;
 use crate::remove::remove_tree;
 use crate::trials;
@@ -214,8 +215,7 @@ fn working_directory(sandbox: &dyn Sandbox) -> String {
 }
 
 fn new_run() -> RunId {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Two trials of one process and millisecond would meet in a folder that exists, and say so.
     let random = u128::from_ne_bytes(random().unwrap_or_default());
-    RunId::new(u64::try_from(now.as_millis()).unwrap_or_default(), random)
+    RunId::new(now_ms(), random)
 }

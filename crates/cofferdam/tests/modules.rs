@@ -15,7 +15,7 @@ const CRATES: [(&str, Layers); 2] = [
     (
         "cofferdam-sandbox",
         &[
-            &["errors", "machine_name", "options", "random", "remove", "socket", "spread"],
+            &["clock", "errors", "machine_name", "options", "random", "remove", "socket", "spread"],
             &["finding", "folder", "walls"],
             &["backend", "linux"],
             &["asker", "local"],

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
+use cofferdam_operations::random_bits;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -70,9 +71,7 @@ impl AuthCache {
         flock(&lock, FlockOperation::LockExclusive)?;
         let mut kept = self.read();
         if kept.salt.is_empty() {
-            let mut random = [0; 16];
-            rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-            kept = Kept { salt: format!("{:032x}", u128::from_ne_bytes(random)), answers: BTreeMap::new() };
+            kept = Kept { salt: format!("{:032x}", random_bits()), answers: BTreeMap::new() };
         }
         let now = now_ms();
         kept.answers.retain(|_, answer| is_good(answer, now));

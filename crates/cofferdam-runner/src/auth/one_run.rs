@@ -7,6 +7,7 @@ use cofferdam_core::{
     Actor, ChosenPolicy, Event, Outcome, OwnRole, Policy, RetryPolicy, RunId, RunRequest, Source, Work,
     WorkspaceKind, with_causes,
 };
+use cofferdam_operations::random_bits;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -40,7 +41,7 @@ pub(super) async fn one_run(
     policy: Policy,
     deadline: Instant,
 ) -> Result<Seen, String> {
-    let run = new_run()?;
+    let run = RunId::new(now_ms(), random_bits());
     let request = RunRequest {
         id: run.clone(),
         source: Source::Empty,
@@ -94,11 +95,4 @@ async fn forget(node: &Node, run: &RunId) {
             tracing::warn!(run.id = %run, error = %with_causes(&error), "the record of a check stays");
         }
     }
-}
-
-fn new_run() -> Result<RunId, String> {
-    let mut random = [0; 16];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| format!("the kernel gave no random bytes: {error}"))?;
-    Ok(RunId::new(now_ms(), u128::from_ne_bytes(random)))
 }

@@ -9,6 +9,7 @@ use cofferdam_broker::{GitGrant, Grant, ModelGrant};
 use cofferdam_core::{
     AllowRule, AttemptRef, Gateway, Network, Policy, RunRequest, SandboxId, Source, gateway,
 };
+use cofferdam_operations::random_bits;
 
 use crate::home::Home;
 use crate::model_choice::ModelChoice;
@@ -132,9 +133,7 @@ fn placeholder(path: &Path) -> io::Result<String> {
     if let Ok(found) = fs::read_to_string(path) {
         return Ok(found);
     }
-    let mut bits = [0_u8; 16];
-    rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty())?;
-    let made = format!("sk-cofferdam-{:032x}", u128::from_le_bytes(bits));
+    let made = format!("sk-cofferdam-{:032x}", random_bits());
     let new = path.with_extension("new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
     file.write_all(made.as_bytes())?;

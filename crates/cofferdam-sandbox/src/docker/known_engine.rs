@@ -13,7 +13,7 @@ use rustix::net::sockopt::socket_peercred;
 use serde::{Deserialize, Serialize};
 
 use super::engine::Engine;
-use super::now_ms;
+use crate::clock::now_ms;
 use crate::container::file_name_of;
 use crate::linux::ProcessRecord;
 

@@ -1,7 +1,7 @@
 //! A container for one question: it is made behind the same walls as an agent's, says something, and is removed.
 
 use std::collections::HashMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bollard::Docker;
 use bollard::container::LogOutput;
@@ -18,6 +18,7 @@ use super::image::Image;
 use super::plan::label;
 use super::sandbox::remove_container;
 use crate::asker::Asker;
+use crate::clock::now_ms;
 use crate::container::{Bound, Memory};
 use crate::local::Identity;
 use crate::random::random;
@@ -121,7 +122,6 @@ pub(super) async fn remove_left(docker: &Docker, state: &str) {
 }
 
 fn is_old(created: Option<i64>) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let created = Duration::from_secs(created.and_then(|at| at.try_into().ok()).unwrap_or_default());
-    now.saturating_sub(created) > OLD
+    Duration::from_millis(now_ms()).saturating_sub(created) > OLD
 }

@@ -8,8 +8,8 @@ use std::process::{ChildStdin, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use super::driver::EngineDriver;
-use super::now_ms;
 use super::plan::ContainerPlan;
+use crate::clock::now_ms;
 use crate::folder::{Folder, Record};
 use crate::linux::{ProcessRecord, watch_descriptor};
 use crate::supervision::{Supervisor, Watch, WatchPlan};
