@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use cofferdam_e2e::attack_suite::{events, hostile_program, messages};
-use cofferdam_e2e::processes::{wait_until, with_role};
+use cofferdam_e2e::processes::{descendants_of, wait_until, with_role};
 use cofferdam_e2e::{Fixture, Running};
+use rustix::process::Signal;
 
 fn is_root(what: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
@@ -190,6 +191,41 @@ END";
 
     let finished = fixture.run(&[], "rm README.md; mkdir README.md; echo x > README.md/y");
     assert!(finished.diff().contains("b/README.md/y"), "{}", finished.stderr);
+}
+
+/// Whoever looks at what an agent holds cannot be made to use the machine up.
+#[test]
+fn the_shim_of_a_held_sandbox_has_a_control_group_of_its_own() {
+    let fixture = Fixture::new();
+    let running = fixture.start(&["--timeout", "60s"], "sleep 50");
+    let groups = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let shim = || with_role(&fixture.state(), "shim").first().copied();
+    let below = || shim().map(descendants_of).unwrap_or_default();
+    let is_agent =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n");
+    wait_until(Duration::from_secs(30), "the agent runs", || below().iter().any(is_agent));
+    let agent = below().into_iter().find(is_agent).expect("it was seen a moment ago");
+    if !groups(agent).contains("cofferdam-sbx_") || groups(agent).contains(".scope/") {
+        println!("skipped: there are no control groups of ours here");
+    } else {
+        let shim = shim().expect("the shim lives with its agent");
+        wait_until(Duration::from_secs(10), "the shim is in its group", || groups(shim).contains("-shim"));
+        // `4:memory:/GROUP`, or `0::/GROUP` where there is one hierarchy.
+        let of_memory =
+            |line: &&str| (line.contains(":memory:") || line.starts_with("0::")) && line.ends_with("-shim");
+        let text = groups(shim);
+        let path = text.lines().find(of_memory).and_then(|line| line.rsplit(':').next()).expect("a group");
+        let limits = ["memory{}/memory.limit_in_bytes", "{}/memory.max", "unified{}/memory.max"];
+        let read = |file: &str| {
+            let file = file.replace("{}", path);
+            fs::read_to_string(format!("/sys/fs/cgroup/{}", file.trim_start_matches('/')))
+        };
+        let found: Vec<String> = limits.iter().filter_map(|file| read(file).ok()).collect();
+        assert_eq!(found, ["536870912\n"], "{path}");
+        assert!(!groups(agent).contains("-shim"), "{}", groups(agent));
+    }
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().outcome(), "cancelled");
 }
 
 /// What nobody can look at might be any amount.

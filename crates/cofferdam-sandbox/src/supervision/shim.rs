@@ -120,6 +120,10 @@ impl Shim {
     }
 
     fn run(mut self) -> io::Result<()> {
+        // The attack: an agent holds so much that whoever looks at it takes the machine's memory and time. What a look may cost is
+        // bounded by the look itself; here it is by the kernel too. The sandbox runs already, so that its start does not wait. Where
+        // it fails the agent is held all the same, and there is nobody to tell.
+        let _ = self.plan.cgroup.as_ref().map(cgroup::join_as_watcher);
         let mut watch = self.watch()?;
         watch.set_ancestor(Some(self.child.pid().as_raw_nonzero().get()));
         let cause = loop {

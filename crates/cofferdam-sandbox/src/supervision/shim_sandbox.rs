@@ -64,6 +64,7 @@ impl ShimSandbox {
         let removed = tokio::task::spawn_blocking(move || {
             if let Some(cgroup) = plan.and_then(|plan| plan.cgroup) {
                 cgroup::end(&cgroup)?;
+                cgroup::of_watcher(&cgroup).as_ref().map_or(Ok(()), cgroup::end)?;
             }
             ids::release_of(&folder)?;
             fixed_size::remove(folder.path())?;

@@ -55,6 +55,38 @@ pub(crate) fn create(plan: &CgroupPlan, limits: &CgroupLimits) -> io::Result<()>
     made
 }
 
+/// What whoever watches over a sandbox may use. A look at what an agent holds costs some megabytes.
+const OF_A_WATCHER: CgroupLimits = CgroupLimits { memory_bytes: 512 << 20, cpus_milli: 1000, pids: 64 };
+
+/// The group of whoever watches over the processes of a group: beside it, so that neither takes from the other. `None` where that
+/// is in the group itself.
+pub(crate) fn of_watcher(plan: &CgroupPlan) -> Option<CgroupPlan> {
+    let beside = |path: &Path| -> Option<PathBuf> {
+        let mut name = path.file_name()?.to_owned();
+        name.push("-shim");
+        Some(path.with_file_name(name))
+    };
+    match plan {
+        CgroupPlan::V1 { memory, cpu, pids } => {
+            Some(CgroupPlan::V1 { memory: beside(memory)?, cpu: beside(cpu)?, pids: beside(pids)? })
+        }
+        CgroupPlan::V2 { path } => Some(CgroupPlan::V2 { path: beside(path)? }),
+        CgroupPlan::SystemdScope => None,
+    }
+}
+
+/// Moves this process into the group of whoever watches over a group. In version 1 that is its first thread, which is whom memory
+/// is charged to, and every thread that this one starts from now on.
+pub(crate) fn join_as_watcher(plan: &CgroupPlan) -> io::Result<()> {
+    let Some(own) = of_watcher(plan) else { return Ok(()) };
+    create(&own, &OF_A_WATCHER)?;
+    let file = match own {
+        CgroupPlan::V1 { .. } => "tasks",
+        CgroupPlan::V2 { .. } | CgroupPlan::SystemdScope => "cgroup.procs",
+    };
+    folders(Some(&own)).into_iter().try_for_each(|folder| fs::write(folder.join(file), "0"))
+}
+
 /// How a process that is yet to be made gets into the group. Moving a whole process waits until every
 /// processor of the machine has noticed, several milliseconds for each hierarchy; neither of these does.
 pub(in crate::linux) enum Way {
