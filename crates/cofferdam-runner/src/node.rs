@@ -12,7 +12,7 @@ use cofferdam_core::{Mode, NodeId, PlaceId, Redactor, RepoUrl, Source};
 use cofferdam_net::Dialer;
 use cofferdam_operations::Operations;
 pub use cofferdam_operations::now_ms;
-use cofferdam_sandbox::{Attachment, Backend};
+use cofferdam_sandbox::{Attachment, Backend, Tools};
 use cofferdam_store::{ArtifactStore, ClaimRules, Listens, Owner, Store, Wakes};
 use tokio::sync::watch;
 
@@ -58,6 +58,8 @@ pub struct NodeOptions {
     pub git: GitLookup,
     /// Connects to git hosts on behalf of others.
     pub dialer: Dialer,
+    /// Makes the sandboxes in which git reads what those hosts say.
+    pub tools: Tools,
     /// What opens models.
     pub models: ModelLookup,
     /// Knows the caller's secrets. What an attempt may see is added for that attempt.
@@ -106,6 +108,7 @@ pub struct Node {
     pub(crate) broker: BrokerAccess,
     pub(crate) git: GitLookup,
     pub(crate) dialer: Dialer,
+    pub(crate) tools: Tools,
     pub(crate) models: ModelLookup,
     pub(crate) redactor: Redactor,
     pub(crate) rules: ClaimRules,
@@ -146,6 +149,7 @@ impl Node {
             broker: options.broker,
             git: options.git,
             dialer: options.dialer,
+            tools: options.tools,
             models: options.models,
             redactor: options.redactor,
             rules: options.rules,

@@ -20,7 +20,17 @@ pub(crate) fn init(git_dir: &Path) -> io::Result<()> {
     fs::create_dir_all(git_dir.join("info"))?;
     // The branch does not exist: without a HEAD commit there is no tree to read attributes from.
     fs::write(git_dir.join("HEAD"), "ref: refs/heads/none\n")?;
-    fs::write(git_dir.join("config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+    fs::write(git_dir.join("config"), bare_config(false))
+}
+
+/// The configuration of a repository whose objects have names of 40 digits, or of 64.
+pub(crate) fn bare_config(is_sha256: bool) -> &'static str {
+    match is_sha256 {
+        false => "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+        true => {
+            "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n"
+        }
+    }
 }
 
 /// A git command on a repository of ours: no configuration, no attributes, no hooks, no prompts.

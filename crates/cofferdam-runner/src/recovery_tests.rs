@@ -7,7 +7,7 @@ use cofferdam_core::{
     Action, Actor, NodeId, Placement, Policy, RetryPolicy, RunRequest, RunState, Source, Work, WorkspaceKind,
 };
 use cofferdam_mandate::issue;
-use cofferdam_sandbox::Attachment;
+use cofferdam_sandbox::{Attachment, Caller, Options, Tools};
 use cofferdam_store::{ClaimRules, Owner, Store};
 
 use super::*;
@@ -78,6 +78,7 @@ fn node_in(folder: &Path, number: u128, store: &Store) -> Node {
         broker: BrokerAccess::Beside,
         git: Arc::new(|_| None),
         dialer: cofferdam_net::Dialer::new(&[], std::time::Duration::from_secs(1)),
+        tools: Tools::new(Options::new(folder.into(), "/nowhere".into(), Caller::default())),
         models: Arc::new(|_| Err(NoModel { message: "none".to_owned(), hint: String::new() })),
         redactor: cofferdam_core::Redactor::default(),
         rules: ClaimRules::default(),

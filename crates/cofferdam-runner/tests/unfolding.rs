@@ -7,6 +7,7 @@ use std::time::Duration;
 use cofferdam_core::{FailureClass, LocalUrls, RepoUrl, Source};
 use cofferdam_net::{AddressCheck, Dialer};
 use cofferdam_runner::workspace::{CheckedFetch, Error, Prepared, Remote};
+use cofferdam_sandbox::{Caller, Options, Tools};
 
 use crate::fixture::{self, Place, shell};
 
@@ -18,6 +19,9 @@ fn prepare_for_others(place: &Place, root: &Path, most_bytes: u64) -> Result<Pre
     let checked = CheckedFetch {
         dialer: Dialer::new(&[], Duration::from_secs(5)),
         check: AddressCheck::Trusted,
+        // A folder of this machine is read without a sandbox.
+        tools: Tools::new(Options::new(place.home.root().to_owned(), "/nowhere".into(), Caller::default())),
+        git: "/usr/bin/git".into(),
         runtime: runtime.handle().clone(),
         most_bytes,
     };

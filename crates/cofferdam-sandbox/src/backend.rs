@@ -178,11 +178,13 @@ pub struct Process {
     pub stdout: Output,
 }
 
-/// A role of our own binary that is run on what an agent has left.
+/// A role of our own binary that is run on what an agent has left, or on what a stranger sends.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// The role and its arguments, with paths from [`Exchange::tool_path`].
+    /// The role and its arguments, with paths from [`Exchange::tool_path`]. Everybody on the machine can read them.
     pub arguments: Vec<String>,
+    /// What it finds at its stdin, which nobody else can read.
+    pub input: Vec<u8>,
     /// What it can see. The one that it may write is last, and is empty.
     pub folders: Vec<ToolFolder>,
     /// What it may use.

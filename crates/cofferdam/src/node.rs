@@ -12,7 +12,7 @@ use cofferdam_operations::{now_ms, random_bits};
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
-use cofferdam_sandbox::{Attachment, Backend, Options, Refusal, apple, docker, host, native};
+use cofferdam_sandbox::{Attachment, Backend, Options, Refusal, Tools, apple, docker, host, native};
 use cofferdam_store::{ClaimRules, Slots, Store};
 
 use crate::caller::Caller;
@@ -129,14 +129,15 @@ fn options(
 ) -> Result<NodeOptions, Failure> {
     let (secrets, keys) = (setup.secrets.clone(), setup.secrets.clone());
     let paths = describe(caller);
-    let backends = backends(home, caller, &setup.settings)
+    let sandboxes = sandbox_options(home, caller)
         .map_err(|error| Failure::internal("our own binary cannot be found", &error))?;
     Ok(NodeOptions {
         id,
         home: home.clone(),
         store,
         artifacts: open_artifacts(home, caller)?,
-        backends,
+        tools: Tools::new(sandboxes.clone()),
+        backends: backends(caller, &setup.settings, sandboxes),
         attachment: Attachment::Detached,
         env: lookup(caller),
         caller: CallerPaths { path: paths.path, home: paths.home },
@@ -163,18 +164,20 @@ pub(crate) fn engine_address(caller: &Caller, settings: &Settings) -> Result<Eng
     Ok(set.host.unwrap_or_else(|| EngineAddress::Unix(DEFAULT_ENGINE.into())))
 }
 
-fn backends(home: &Home, caller: &Caller, settings: &Settings) -> std::io::Result<Vec<Arc<dyn Backend>>> {
-    let state = home.root().to_owned();
-    let binary = std::env::current_exe()?;
-    let engine = engine_address(caller, settings);
-    let container = settings::docker(caller, settings).map(|set| set.container()).unwrap_or_default();
-    let options = Options::new(state, binary, describe(caller));
+fn sandbox_options(home: &Home, caller: &Caller) -> std::io::Result<Options> {
+    let options = Options::new(home.root().to_owned(), std::env::current_exe()?, describe(caller));
     #[cfg(feature = "failpoints")]
     let options = options.without(without());
+    Ok(options)
+}
+
+fn backends(caller: &Caller, settings: &Settings, options: Options) -> Vec<Arc<dyn Backend>> {
+    let engine = engine_address(caller, settings);
+    let container = settings::docker(caller, settings).map(|set| set.container()).unwrap_or_default();
     let native = native::NativeBackend::new(options.clone()).with_storage(settings.sandbox.native.storage);
     let docker = docker::DockerBackend::new(options.clone(), engine).with_container(container);
     let apple = apple::AppleBackend::new(options.clone()).with_container(settings.sandbox.apple.container());
-    Ok(vec![Arc::new(native), Arc::new(docker), Arc::new(apple), Arc::new(host::HostBackend::new(options))])
+    vec![Arc::new(native), Arc::new(docker), Arc::new(apple), Arc::new(host::HostBackend::new(options))]
 }
 
 /// What a test leaves out, to show that it would be missed.

@@ -24,6 +24,7 @@ const ROLES: &[(&str, Role)] = &[
     ("enter-walls", || cofferdam_walls::enter_main(arguments())),
     ("collect", || cofferdam_runner::artifacts::collector_main(arguments())),
     ("publish", || cofferdam_runner::publish::publisher_main(arguments(), cofferdam_worker::open_gateway)),
+    ("fetch-repository", || cofferdam_runner::workspace::fetcher_main(cofferdam_worker::open_gateway)),
     ("demo-agent", demo::agent::main),
 ];
 

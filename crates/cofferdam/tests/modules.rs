@@ -20,7 +20,7 @@ const CRATES: [(&str, Layers); 2] = [
             &["backend", "linux"],
             &["asker", "local"],
             &["supervision", "trials"],
-            &["container", "trial"],
+            &["container", "tools", "trial"],
             &["apple", "docker", "host", "native"],
             &["roles"],
         ],

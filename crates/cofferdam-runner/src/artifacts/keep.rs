@@ -258,7 +258,7 @@ impl Collector<'_> {
         let arguments = vec!["collect".to_owned(), json];
         let mut policy = policy.clone();
         policy.limits.memory_bytes = policy.limits.memory_bytes.max(MEMORY);
-        let tool = Tool { arguments, folders: shown.folders, policy, deadline: DEADLINE };
+        let tool = Tool { arguments, input: Vec::new(), folders: shown.folders, policy, deadline: DEADLINE };
         let output = exchange.run_tool(&tool).await?;
         match output.code {
             Some(0) => Ok(()),

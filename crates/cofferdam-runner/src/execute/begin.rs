@@ -18,6 +18,7 @@ use super::{Attempt, Entry, Stop};
 use crate::conversation::Memory;
 use crate::egress::Granted;
 use crate::node::{Node, now_ms};
+use crate::programs::Git;
 use crate::progress::{Cancel, Stage};
 use crate::workspace::{self, CheckedFetch, Handover, Layering, Prepared};
 
@@ -237,7 +238,8 @@ async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepar
     let id = attempt.sandbox_id();
     let request = attempt.claimed.request.clone();
     let credential = credential(attempt.node, &request.source);
-    let checked = checked_fetch(attempt.node, fetch_rule(attempt.node, &attempt.claimed).await?);
+    let rule = fetch_rule(attempt.node, &attempt.claimed).await?;
+    let checked = checked_fetch(attempt.node, &request.source, rule);
     let asked = attempt.cancel.clone();
     let mut preparing = tokio::task::spawn_blocking(move || {
         let mut tell = |text: String| {
@@ -282,7 +284,7 @@ async fn fetch_rule(node: &Node, claimed: &Claimed) -> Result<FetchRule, cofferd
 }
 
 /// How the repository is fetched of somebody who is not the user of this machine.
-fn checked_fetch(node: &Node, rule: FetchRule) -> Option<CheckedFetch> {
+fn checked_fetch(node: &Node, source: &Source, rule: FetchRule) -> Option<CheckedFetch> {
     let check = match rule {
         FetchRule::AsUser => return None,
         FetchRule::Public => AddressCheck::Listed(Vec::new().into()),
@@ -291,6 +293,8 @@ fn checked_fetch(node: &Node, rule: FetchRule) -> Option<CheckedFetch> {
     Some(CheckedFetch {
         dialer: node.dialer.clone(),
         check,
+        tools: node.tools.clone(),
+        git: Git::for_tools(&node.caller.search(source)),
         runtime: tokio::runtime::Handle::current(),
         most_bytes: CheckedFetch::MOST_BYTES,
     })

@@ -188,7 +188,7 @@ impl Published<'_> {
         let mut policy = request.policy.clone();
         policy.limits.memory_bytes = policy.limits.memory_bytes.max(MEMORY);
         let arguments = vec!["publish".to_owned(), job];
-        let tool = Tool { arguments, folders: shown.folders, policy, deadline: DEADLINE };
+        let tool = Tool { arguments, input: Vec::new(), folders: shown.folders, policy, deadline: DEADLINE };
         let output = self.sandbox.exchange().run_tool(&tool).await?;
         let answer = read_answer(&scratch, PublishJob::ANSWER)
             .ok()

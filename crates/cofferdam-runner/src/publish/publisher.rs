@@ -78,11 +78,7 @@ fn publish(
 /// An empty repository that borrows the objects of the one which the workspace came from.
 fn make_repository(job: &PublishJob, git_dir: &Path) -> io::Result<()> {
     pristine_git::init(git_dir)?;
-    if job.base.len() == 64 {
-        let config =
-            "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n";
-        fs::write(git_dir.join("config"), config)?;
-    }
+    fs::write(git_dir.join("config"), pristine_git::bare_config(job.base.len() == 64))?;
     let objects = [job.objects.0.as_os_str().as_bytes(), b"\n"].concat();
     fs::write(git_dir.join("objects/info/alternates"), objects)
 }

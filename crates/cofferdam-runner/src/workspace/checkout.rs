@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::kept::note_use;
 use super::mirror::Mirror;
-use super::refs::{Resolved, resolve};
-use super::unfolded::check_unfolded;
+use super::refs::{Asked, Resolved, resolve};
+use super::unfolded::unfolds_within;
 use super::{CheckedOut, Error, Progress, Remote};
 use crate::home::Home;
 use crate::pristine_git;
@@ -25,48 +25,74 @@ pub(super) fn checkout(
     home: &Home,
     own: &Path,
     url: &RepoUrl,
-    reference: Option<&str>,
+    asked: Asked<'_>,
     remote: Remote<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<(PathBuf, CheckedOut), Error> {
-    let mirror = Mirror::fetch(home, url, reference, remote, progress)?;
-    let preferred = remote.branch.filter(|_| reference.is_none()).and_then(|branch| {
-        let commit = mirror.commit(&branch.reference())?;
-        Some(Resolved { commit, branch: Some(branch.as_str().to_owned()) })
-    });
-    let resolved = match preferred {
-        Some(resolved) => resolved,
-        None => resolve(&mirror, url.as_str(), reference)?,
-    };
-    let from =
-        CheckedOut { commit: resolved.commit.clone(), objects: RawPath(mirror.path().join("objects")) };
-    let folder = home.checkouts().join(&mirror.key);
-    fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, error))?;
-    let path = folder.join(name_of(&resolved));
+    let mirror = Mirror::fetch(home, url, asked.reference, remote, progress)?;
+    let resolved = resolve(mirror.bare(), asked).map_err(|near| not_found(url, asked, near))?;
+    let path = place_of(home, &mirror, &resolved)?;
     if path.exists() {
-        note_use(own, &mirror, &path)?;
-        return Ok((path, from));
+        return in_use(own, &mirror, path, &resolved);
     }
     if let Some(checked) = remote.checked {
-        check_unfolded(&mirror, url, &resolved.commit, checked)?;
-    }
-    progress.tell(format!("checking out {}", &resolved.commit[..12.min(resolved.commit.len())]));
-    let partial = path.with_extension("partial");
-    let made = remove_tree(&partial)
-        .and_then(|()| make(&mirror, url, &resolved, &partial))
-        .and_then(|()| fs::rename(&partial, &path));
-    match made {
-        Ok(()) => note_use(own, &mirror, &path).map(|()| (path, from)),
-        Err(error) => {
-            let full = error.to_string().contains("No space left on device");
-            let _ = remove_tree(&partial);
-            if full { Err(Error::DiskFull { path }) } else { Err(Error::writing(&path, error)) }
+        let fits = unfolds_within(mirror.bare(), &resolved.commit, checked.most_bytes);
+        if !fits.map_err(|error| Error::reading(mirror.path(), error))? {
+            return Err(checked.too_large(url));
         }
     }
+    progress.tell(format!("checking out {}", &resolved.commit[..12.min(resolved.commit.len())]));
+    put(&path, |partial| {
+        make_git_folder(&mirror, &mirror.bare().refs().unwrap_or_default(), url, &resolved, partial)?;
+        // Our own configuration, and no filter is defined in it: an attribute can name one and nothing runs.
+        let mut command = pristine_git::command(&mirror.git, &partial.join(".git"));
+        command
+            .env("GIT_WORK_TREE", partial)
+            .current_dir(partial)
+            .args(["reset", "--hard", "--quiet", "HEAD"]);
+        pristine_git::output(&mut command, "git reset").map(drop)
+    })?;
+    in_use(own, &mirror, path, &resolved)
+}
+
+/// What is said of a reference that is not there.
+pub(super) fn not_found(url: &RepoUrl, asked: Asked<'_>, near: Vec<String>) -> Error {
+    Error::RefNotFound { reference: asked.name().to_owned(), url: url.to_string(), near }
+}
+
+/// Where the checkout of a commit is, or is to be.
+pub(super) fn place_of(home: &Home, mirror: &Mirror, resolved: &Resolved) -> Result<PathBuf, Error> {
+    let folder = home.checkouts().join(&mirror.key);
+    fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, error))?;
+    Ok(folder.join(name_of(resolved)))
+}
+
+/// Notes that the workspace uses a checkout, and says where it is.
+pub(super) fn in_use(
+    own: &Path,
+    mirror: &Mirror,
+    path: PathBuf,
+    resolved: &Resolved,
+) -> Result<(PathBuf, CheckedOut), Error> {
+    note_use(own, mirror, &path)?;
+    let objects = RawPath(mirror.path().join("objects"));
+    Ok((path, CheckedOut { commit: resolved.commit.clone(), objects }))
+}
+
+/// Makes a checkout under another name first, so that half of one is never taken for the whole.
+pub(super) fn put(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Error> {
+    let partial = path.with_extension("partial");
+    let made = remove_tree(&partial).and_then(|()| make(&partial)).and_then(|()| fs::rename(&partial, path));
+    made.map_err(|error| {
+        let full = error.to_string().contains("No space left on device");
+        // The first error is the one to tell; what stays is removed with the next try.
+        let _ = remove_tree(&partial);
+        if full { Error::DiskFull { path: path.to_owned() } } else { Error::writing(path, error) }
+    })
 }
 
 /// The branch is part of the name because `HEAD` names it.
-fn name_of(resolved: &Resolved) -> String {
+pub(super) fn name_of(resolved: &Resolved) -> String {
     let commit = &resolved.commit;
     match &resolved.branch {
         None => commit.clone(),
@@ -78,12 +104,20 @@ fn name_of(resolved: &Resolved) -> String {
     }
 }
 
-fn make(mirror: &Mirror, url: &RepoUrl, resolved: &Resolved, root: &Path) -> io::Result<()> {
+/// The `.git` folder of a checkout: it borrows the objects of the mirror, and knows its branches as those of `origin`. `refs` are the
+/// branches and tags of the mirror, one in a line.
+pub(super) fn make_git_folder(
+    mirror: &Mirror,
+    refs: &str,
+    url: &RepoUrl,
+    resolved: &Resolved,
+    root: &Path,
+) -> io::Result<()> {
     let git_dir = root.join(".git");
     pristine_git::init(&git_dir)?;
     let objects = [mirror.path().join("objects").as_os_str().as_bytes(), b"\n"].concat();
     fs::write(git_dir.join("objects/info/alternates"), objects)?;
-    fs::write(git_dir.join("packed-refs"), packed_refs(mirror))?;
+    fs::write(git_dir.join("packed-refs"), packed_refs(refs))?;
     let head = match &resolved.branch {
         Some(branch) if is_plain(branch) => {
             let file = git_dir.join("refs/heads").join(branch);
@@ -94,16 +128,11 @@ fn make(mirror: &Mirror, url: &RepoUrl, resolved: &Resolved, root: &Path) -> io:
         _ => format!("{}\n", resolved.commit),
     };
     fs::write(git_dir.join("HEAD"), head)?;
-    fs::write(git_dir.join("config"), config(url, resolved))?;
-    // Our own configuration, and no filter is defined in it: an attribute can name one and nothing runs.
-    let mut command = pristine_git::command(&mirror.git, &git_dir);
-    command.env("GIT_WORK_TREE", root).current_dir(root).args(["reset", "--hard", "--quiet", "HEAD"]);
-    pristine_git::output(&mut command, "git reset").map(drop)
+    fs::write(git_dir.join("config"), config(url, resolved))
 }
 
 /// The branches of the mirror as the agent's git knows them: as those of `origin`.
-fn packed_refs(mirror: &Mirror) -> String {
-    let refs = mirror.refs().unwrap_or_default();
+fn packed_refs(refs: &str) -> String {
     refs.lines().map(|line| line.replacen(" refs/heads/", " refs/remotes/origin/", 1) + "\n").collect()
 }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cofferdam_core::FailureClass;
+use cofferdam_sandbox::CreateError;
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use crate::programs::ProgramError;
 
@@ -70,6 +72,9 @@ pub enum Error {
     /// Nobody waits for it any more.
     #[error("preparing was cancelled")]
     Cancelled,
+    /// The sandbox could not be made in which a stranger's repository is fetched.
+    #[error("the repository could not be fetched in a sandbox")]
+    Sealed(#[source] CreateError),
     /// There is no git that should be started.
     #[error("no git can be used")]
     Git(#[from] ProgramError),
@@ -98,7 +103,7 @@ pub enum Error {
 }
 
 /// Whose fault it is that nothing was fetched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FetchFault {
     /// The address's: no such host or repository, or one that is not for us.
     Address,
@@ -149,6 +154,8 @@ impl Error {
             | Self::TooManyHidden { .. }
             | Self::Mask(_)
             | Self::Io { .. } => FailureClass::Workspace,
+            Self::Sealed(CreateError::Refused(_)) => FailureClass::Refused,
+            Self::Sealed(_) => FailureClass::Sandbox,
         }
     }
 
@@ -183,7 +190,8 @@ impl Error {
                 Some("name a smaller working_directory, or show some of them: `sandbox.mask`".to_owned())
             }
             Self::Git(error) => Some(error.remedy()),
-            Self::Cancelled | Self::Mask(_) | Self::Io { .. } => None,
+            Self::Sealed(CreateError::Refused(refusal)) => Some(refusal.remedy.clone()),
+            Self::Cancelled | Self::Sealed(_) | Self::Mask(_) | Self::Io { .. } => None,
         }
     }
 

@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 use cofferdam_broker::GitCredential;
 use cofferdam_core::{HostPort, RepoUrl};
 
-use super::tunnel::Tunnel;
 use crate::programs::Git;
 
 /// Where git's helper finds what it answers with.
@@ -36,13 +35,8 @@ pub(super) fn fetching_git(git: &Git, url: &RepoUrl, credential: Option<&GitCred
 }
 
 /// Git for somebody else: without the user's configuration, where a helper could hand out the user's own credentials and a
-/// rewritten address lead elsewhere, without the user's environment, which can do the same, and without a way but the tunnel.
-pub(super) fn foreign_git(
-    git: &Git,
-    url: &RepoUrl,
-    credential: Option<&GitCredential>,
-    tunnel: Option<&Tunnel>,
-) -> Command {
+/// rewritten address lead elsewhere, and without the user's environment, which can do the same.
+pub(super) fn foreign_git(git: &Git, url: &RepoUrl, credential: Option<&GitCredential>) -> Command {
     let mut command = git.command_without_environment();
     command.envs(PASSED_ON.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     restrict(&mut command, url, credential);
@@ -54,14 +48,6 @@ pub(super) fn foreign_git(
         .env("HOME", "/dev/null")
         // What came small stays small: as the pack that it came in, and never as loose objects.
         .args(["-c", "fetch.unpackLimit=1"]);
-    if let Some(tunnel) = tunnel {
-        command.env("https_proxy", tunnel.proxy()).env("GIT_HTTP_PROXY_AUTHMETHOD", "basic");
-        for setting in
-            ["protocol.ssh.allow=never", "protocol.git.allow=never", "http.followRedirects=initial"]
-        {
-            command.args(["-c", setting]);
-        }
-    }
     command
 }
 
@@ -138,7 +124,7 @@ mod tests {
     #[test]
     fn git_for_somebody_else_has_nothing_of_the_users_configuration_or_environment() {
         let url = RepoUrl::parse("ssh://git@host.example/a", LocalUrls::Refuse).unwrap();
-        let mut git = foreign_git(&Git::of_this_process(None).unwrap(), &url, None, None);
+        let mut git = foreign_git(&Git::of_this_process(None).unwrap(), &url, None);
         let set = |name: &str| git.get_envs().find(|(set, _)| *set == name).map(|(_, value)| value.is_some());
         assert_eq!((set("GIT_CONFIG_GLOBAL"), set("GIT_CONFIG_NOSYSTEM")), (Some(true), Some(true)));
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "there is something to leave out");

@@ -14,6 +14,7 @@ mod direct;
 mod error;
 mod fetching_git;
 mod find;
+mod follow_git;
 mod git_config;
 mod git_folders;
 mod handover;
@@ -27,9 +28,9 @@ mod owner;
 mod progress;
 mod refs;
 mod remove;
+mod sealed_fetch;
 mod survey;
 mod target;
-mod tunnel;
 mod unfolded;
 mod veil;
 mod view;
@@ -46,6 +47,9 @@ use serde::{Deserialize, Serialize};
 use crate::home::Home;
 use crate::raw_path::RawPath;
 
+use self::refs::Asked;
+use self::sealed_fetch::SealedFetch;
+
 pub use base::Base;
 pub use direct::check_direct;
 pub use error::{Error, FetchFault};
@@ -58,9 +62,9 @@ pub use origin::origin;
 pub(crate) use owner::RepositoryOwner;
 pub use progress::Progress;
 pub use remove::remove;
+pub use sealed_fetch::{CheckedFetch, fetcher_main};
 pub(crate) use survey::masked_paths;
 pub use target::check_target;
-pub use tunnel::CheckedFetch;
 
 /// A workspace that is ready for a sandbox.
 #[derive(Debug)]
@@ -168,7 +172,14 @@ pub fn prepare(
         Source::Local { path } => local::prepare_local(home, &own, path, policy, layering, progress)
             .map(|prepared| Prepared { target: target::of(policy, path), ..prepared }),
         Source::Git { url, reference } => {
-            let made = checkout::checkout(home, &own, url, reference.as_deref(), remote, progress);
+            let asked = Asked { reference: reference.as_deref(), branch: remote.branch };
+            let made = match (remote.checked, url.https_host()) {
+                (Some(checked), Some(host)) => {
+                    let fetch = SealedFetch { home, own: &own, id, url, host, asked, remote, checked };
+                    fetch.checkout(progress)
+                }
+                (_, _) => checkout::checkout(home, &own, url, asked, remote, progress),
+            };
             made.and_then(|(root, from)| {
                 let prepared = local::prepare_local(home, &own, &root, policy, layering, progress)?;
                 // Nothing was ever built at the checkout's path, so nothing can refer to it.

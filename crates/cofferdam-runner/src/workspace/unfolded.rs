@@ -6,11 +6,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use cofferdam_core::RepoUrl;
-
-use super::Error;
-use super::mirror::Mirror;
-use super::tunnel::CheckedFetch;
+use super::refs::Bare;
 use crate::pristine_git;
 
 /// What an entry takes at least, with its name and its place in a folder.
@@ -18,24 +14,18 @@ const LEAST: u64 = 4096;
 /// What is before an entry's name is shorter than this, whoever made it: mode, kind, object and size.
 const LONGEST_HEAD: u64 = 256;
 
-/// Refuses a commit whose files and folders take more than a fetch for somebody else may.
-pub(super) fn check_unfolded(
-    mirror: &Mirror,
-    url: &RepoUrl,
-    commit: &str,
-    checked: &CheckedFetch,
-) -> Result<(), Error> {
-    let failed = |error: io::Error| Error::reading(mirror.path(), error);
-    let mut command = pristine_git::command(&mirror.git, mirror.path());
+/// Whether a commit's files and folders take no more than so many bytes.
+pub(super) fn unfolds_within(bare: Bare<'_>, commit: &str, most_bytes: u64) -> io::Result<bool> {
+    let mut command = pristine_git::command(bare.git, bare.path);
     // With the folders themselves, which may hold each other without a single file at the end.
     command.args(["ls-tree", "-r", "-t", "-l", "-z", commit]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(failed)?;
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let listed = child.stdout.take().expect("stdout was piped a line above");
-    let left = left_of(checked.most_bytes, &mut BufReader::new(listed));
+    let left = left_of(most_bytes, &mut BufReader::new(listed));
     // It has ended, or nobody reads on.
     let _ = child.kill();
-    child.wait().map_err(failed)?;
-    left.map_err(failed)?.map(drop).ok_or_else(|| checked.too_large(url))
+    child.wait()?;
+    Ok(left?.is_some())
 }
 
 /// What is left of a number of bytes after all entries of a listing; `None` as soon as there is less than nothing.

@@ -37,7 +37,7 @@ pub(crate) fn take(folder: &Path, id: &SandboxId) -> io::Result<IdRange> {
 }
 
 /// Gives back what a sandbox has, also if it died before it could say which range that is.
-fn release(folder: &Path, id: &SandboxId) -> io::Result<()> {
+pub(crate) fn release(folder: &Path, id: &SandboxId) -> io::Result<()> {
     release_all(folder, |found| found == id)
 }
 
@@ -49,10 +49,12 @@ pub(crate) fn release_of(folder: &Folder) -> io::Result<()> {
 
 /// Gives back the ranges of this state folder's sandboxes that have no folder any more, whatever their mode.
 pub(crate) fn release_lost(state: &Path) -> io::Result<()> {
-    // Looked for once the mark is read: a sandbox has its folder before it takes ids.
+    // Looked for once the mark is read: a sandbox has its folder before it takes ids, and so has what is only tried, or fetched
+    // before there is a sandbox.
     let exists = |id: &SandboxId| {
-        let mut modes = fs::read_dir(state.join("sandboxes")).into_iter().flatten().flatten();
-        modes.any(|mode| Folder::new(&mode.path(), id).exists())
+        let below = |name: &str| fs::read_dir(state.join(name)).into_iter().flatten().flatten();
+        let mut places = below("sandboxes").chain(below("trials"));
+        places.any(|place| Folder::new(&place.path(), id).exists())
     };
     release_all(&state.join("ids"), |id| !exists(id))
 }
@@ -85,10 +87,14 @@ mod tests {
         let first = take(&folder, &id(1)).unwrap();
         let second = take(&folder, &id(2)).unwrap();
         assert_eq!(second.base - first.base, IdRange::COUNT);
+        let third = take(&folder, &id(3)).unwrap();
         Folder::new(&state.path().join("sandboxes/a-mode"), &id(2)).create().unwrap();
+        Folder::new(&state.path().join("trials/a-fetch"), &id(3)).create().unwrap();
         release_lost(state.path()).unwrap();
-        assert_eq!(take(&folder, &id(3)).unwrap(), first);
+        assert_eq!(take(&folder, &id(4)).unwrap(), first);
         release(&folder, &id(2)).unwrap();
-        assert_eq!(take(&folder, &id(4)).unwrap(), second);
+        assert_eq!(take(&folder, &id(5)).unwrap(), second);
+        release(&folder, &id(3)).unwrap();
+        assert_eq!(take(&folder, &id(6)).unwrap(), third);
     }
 }

@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use super::handed_over;
 use super::identity::Identity;
 use super::layers::Layers;
-use super::run_command::run_command;
+use super::run_command::{after, run_command};
 use super::tool::{self, Whose};
 use crate::backend::{Changes, CreateError, Exchange, OpenError, Tool, ToolFolder, ToolOutput, ToolSource};
 use crate::errors::failed;
@@ -111,10 +111,18 @@ impl Exchange for LocalExchange {
         if let Agent::Caller = self.agent {
             let mut command = Command::new(&self.options.binary);
             command.args(&tool.arguments).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
-            return run_command(id, command, tool.deadline).await;
+            return run_command(id, command, tool.input.clone(), after(tool.deadline)).await;
         }
         let whose = self.whose().map_err(|error| failed(id, "read the plan", &error))?;
-        tool::run(&self.options, &self.folder, tool, whose, |folder| self.source(folder)).await
+        tool::run(
+            &self.options,
+            &self.folder,
+            tool,
+            whose,
+            |folder| self.source(folder),
+            after(tool.deadline),
+        )
+        .await
     }
 }
 

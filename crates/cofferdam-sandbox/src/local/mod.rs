@@ -6,8 +6,8 @@ pub(crate) mod handed_over;
 mod identity;
 mod layers;
 mod list;
-mod run_command;
-mod tool;
+pub(crate) mod run_command;
+pub(crate) mod tool;
 
 pub(crate) use exchange::{Agent, LocalExchange};
 pub(crate) use identity::{Identity, NoIdentity, check_mounts, check_owner, give};

@@ -1,7 +1,7 @@
-//! Running a role of our own binary in a sandbox of its own, on what an agent has left.
+//! Running a role of our own binary in a sandbox of its own: on what an agent has left, or for a workspace that is yet to be made.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::{Network, WallPlan, inside};
@@ -18,17 +18,20 @@ use crate::machine_name::machine_name;
 use crate::options::{Caller, Options, Without};
 use crate::remove::remove_tree;
 
+/// How much of what a tool says is repeated.
+const MOST_SAID: u64 = 64 << 10;
+
 /// Whose files a tool reads.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whose {
+pub(crate) struct Whose {
     /// The ids that the tool gets, if root starts it.
-    pub(super) ids: Option<IdRange>,
+    pub(crate) ids: Option<IdRange>,
     /// Who owns the agent's files, if that is none of those ids.
-    pub(super) agent: Option<Owner>,
+    pub(crate) agent: Option<Owner>,
 }
 
 /// Where a tool finds one of its folders.
-pub(super) fn path(folder: &ToolFolder) -> PathBuf {
+pub(crate) fn path(folder: &ToolFolder) -> PathBuf {
     Path::new("/tool").join(&folder.name)
 }
 
@@ -44,12 +47,14 @@ fn walls(tool: &Tool) -> WallPlan {
     }
 }
 
-pub(super) async fn run<'a>(
+/// Runs a tool to its end, or until somebody says why not.
+pub(crate) async fn run<'a>(
     options: &Options,
     sandbox: &Folder,
     tool: &'a Tool,
     whose: Whose,
     source: impl Fn(&'a ToolFolder) -> &'a Path,
+    until: impl Future<Output = String>,
 ) -> Result<ToolOutput, CreateError> {
     let id = sandbox.id();
     // The launcher finds everything in a folder that has the sandbox's name.
@@ -66,8 +71,11 @@ pub(super) async fn run<'a>(
     folder.write(Record::Plan, &plan).map_err(|error| failed(id, "write the tool's plan", &error))?;
     let mut command = std::process::Command::new(&options.binary);
     command.env_clear().arg("launcher").arg(folder.path()).arg(std::process::id().to_string());
-    let ended = run_command(id, command, tool.deadline).await;
-    let said = fs::read_to_string(folder.worker_errors()).unwrap_or_default();
+    let ended = run_command(id, command, tool.input.clone(), until).await;
+    let mut said = Vec::new();
+    // A tool that was taken over by what it read could write there without end.
+    let _ =
+        fs::File::open(folder.worker_errors()).and_then(|file| file.take(MOST_SAID).read_to_end(&mut said));
     if let Some(group) = &plan.cgroup {
         cgroup::end(group).map_err(|error| failed(id, "remove the tool's cgroup", &error))?;
     }
@@ -77,7 +85,9 @@ pub(super) async fn run<'a>(
         Ok(LaunchStatus::Error(error)) if ended.code == Some(NOT_LAUNCHED.into()) => {
             Err(refusal::explain(id, &error))
         }
-        Ok(_) => Ok(ToolOutput { code: ended.code, message: said.trim().to_owned() }),
+        Ok(_) => {
+            Ok(ToolOutput { code: ended.code, message: String::from_utf8_lossy(&said).trim().to_owned() })
+        }
         Err(_) => Ok(ended),
     }
 }

@@ -18,7 +18,7 @@ use cofferdam_runner::{
     BrokerAccess, BrokerProcess, CallerPaths, Dispatcher, DispatcherOptions, Home, ModelChoice, ModesRule,
     NoModel, Node, NodeOptions, Stop, now_ms,
 };
-use cofferdam_sandbox::{Attachment, Backend, Caller, Options, apple, docker, host, native};
+use cofferdam_sandbox::{Attachment, Backend, Caller, Options, Tools, apple, docker, host, native};
 use cofferdam_store::{ClaimRules, Slots, Store};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -34,11 +34,12 @@ async fn main() -> anyhow::Result<()> {
     let capacity = next("a capacity")?.parse()?;
     let broker = [binary.as_os_str(), "broker".as_ref(), home.root().as_os_str()];
     let broker = broker.into_iter().map(ToOwned::to_owned).chain([OsString::from(id_text)]).collect();
+    let sandboxes = sandbox_options(&home, &binary);
     let node = Node::register(NodeOptions {
         id,
         store: Store::open_sqlite(&home.database()).await?,
         artifacts: cofferdam_store::ArtifactStore::Folder,
-        backends: backends(&home, &binary).into_iter().map(breakable).collect(),
+        backends: backends(sandboxes.clone()).into_iter().map(breakable).collect(),
         home,
         attachment: Attachment::Detached,
         env: Arc::new(|name| std::env::var(name).ok()),
@@ -46,6 +47,7 @@ async fn main() -> anyhow::Result<()> {
         broker: BrokerAccess::Apart(BrokerProcess::new(broker)),
         git: Arc::new(|_| git_token()),
         dialer: cofferdam_net::Dialer::new(&[], std::time::Duration::from_secs(15)),
+        tools: Tools::new(sandboxes),
         models: Arc::new(model),
         redactor: Redactor::default(),
         rules: ClaimRules::of(Slots::of(max_concurrency())),
@@ -118,13 +120,16 @@ fn engine() -> EngineAddress {
     named.unwrap_or_else(|| EngineAddress::Unix("/var/run/docker.sock".into()))
 }
 
-fn backends(home: &Home, binary: &std::path::Path) -> Vec<Arc<dyn Backend>> {
+fn sandbox_options(home: &Home, binary: &std::path::Path) -> Options {
     let caller = Caller {
         home: std::env::var_os("HOME").map(PathBuf::from),
         path: search_path(),
         locale: Default::default(),
     };
-    let options = Options::new(home.root().to_owned(), binary.to_owned(), caller);
+    Options::new(home.root().to_owned(), binary.to_owned(), caller)
+}
+
+fn backends(options: Options) -> Vec<Arc<dyn Backend>> {
     vec![
         Arc::new(native::NativeBackend::new(options.clone())),
         Arc::new(docker::DockerBackend::new(options.clone(), Ok(engine()))),

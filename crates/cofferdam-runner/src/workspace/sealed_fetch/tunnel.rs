@@ -1,25 +1,27 @@
-//! The one way out of a fetch for somebody else: a proxy on the loopback that connects to the repository's host, at the
-//! address that was checked, and to nothing else.
+//! The one way out of a fetch for somebody else: a proxy behind a socket that the fetch's sandbox sees, which connects to the
+//! repository's host, at the address that was checked, and to nothing else.
 //!
 //! The attack: whoever may name a repository names a host that leads to this machine or its network, or that redirects
 //! there, and has git of the node speak to what only the node can reach.
 
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use base64::Engine as _;
-use cofferdam_core::{HostPort, RepoUrl, with_causes};
-use cofferdam_net::{AddressCheck, DialError, Dialer};
+use cofferdam_core::{HostPort, gateway, with_causes};
+use cofferdam_net::DialError;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::Handle;
+use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::{Error, FetchFault};
+use super::CheckedFetch;
+use crate::workspace::FetchFault;
 
 /// The longest head of a request for a connection.
 const MOST_HEAD: usize = 8 << 10;
@@ -27,40 +29,9 @@ const MOST_HEAD: usize = 8 << 10;
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 /// How long it waits where the system takes no connection.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The name that goes with the password; it means nothing.
-const USER: &str = "cofferdam";
-
-/// Whoever speaks for somebody else fetches with this.
-#[derive(Clone)]
-pub struct CheckedFetch {
-    /// Connects to the host.
-    pub dialer: Dialer,
-    /// Which addresses it may be at.
-    pub check: AddressCheck,
-    /// Where the connections are made.
-    pub runtime: Handle,
-    /// What the host may send, and what a mirror and a checkout may be.
-    pub most_bytes: u64,
-}
-
-impl CheckedFetch {
-    /// Several times the largest repository that people work on.
-    pub const MOST_BYTES: u64 = 8 << 30;
-
-    pub(super) fn too_large(&self, url: &RepoUrl) -> Error {
-        let (fault, message) = self.too_large_fault();
-        Error::Fetch { url: url.to_string(), fault, message }
-    }
-
-    fn too_large_fault(&self) -> (FetchFault, String) {
-        (FetchFault::Address, format!("it is larger than {} bytes", self.most_bytes))
-    }
-}
 
 /// A proxy for one fetch. It ends when it is dropped.
 pub(super) struct Tunnel {
-    address: SocketAddr,
-    password: String,
     state: Arc<State>,
     task: JoinHandle<()>,
 }
@@ -68,35 +39,29 @@ pub(super) struct Tunnel {
 struct State {
     fetch: CheckedFetch,
     target: HostPort,
-    /// What git says to show that it is the git that was started for this fetch, and not somebody else on this machine.
-    authorization: String,
     left: AtomicU64,
     trouble: Mutex<Option<(FetchFault, String)>>,
 }
 
 impl Tunnel {
-    /// Listens for the git of one fetch. Not to be called on a thread that drives tasks.
-    pub(super) fn open(fetch: &CheckedFetch, target: HostPort) -> io::Result<Self> {
-        let listener = fetch.runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
-        let address = listener.local_addr()?;
-        let mut bits = [0_u8; 16];
-        rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty())?;
-        let password = format!("{:032x}", u128::from_le_bytes(bits));
-        let pair = base64::engine::general_purpose::STANDARD.encode(format!("{USER}:{password}"));
+    /// Listens for the git of one fetch, at a socket in this folder, which is made. Whoever can reach that is this git: what is
+    /// above the folder is closed.
+    pub(super) fn open(fetch: &CheckedFetch, target: HostPort, folder: &Path) -> io::Result<Self> {
+        DirBuilder::new().mode(0o755).create(folder)?;
+        let _runtime = fetch.runtime.enter();
+        // A socket's address holds 107 bytes, and a state folder may lie deeper.
+        let open = File::open(folder)?;
+        let listener = UnixListener::bind(format!("/proc/self/fd/{}/{}", open.as_raw_fd(), gateway::SOCKET))?;
+        // In a sandbox that root makes, git is somebody else.
+        fs::set_permissions(folder.join(gateway::SOCKET), Permissions::from_mode(0o666))?;
         let state = Arc::new(State {
             fetch: fetch.clone(),
             target,
-            authorization: format!("Basic {pair}"),
             left: AtomicU64::new(fetch.most_bytes),
             trouble: Mutex::default(),
         });
         let task = fetch.runtime.spawn(accept(listener, Arc::clone(&state)));
-        Ok(Self { address, password, state, task })
-    }
-
-    /// What git is told in its environment, which others cannot read.
-    pub(super) fn proxy(&self) -> String {
-        format!("http://{USER}:{}@{}", self.password, self.address)
+        Ok(Self { state, task })
     }
 
     /// Why there was no connection, or none to the end.
@@ -117,7 +82,7 @@ impl State {
     }
 }
 
-async fn accept(listener: TcpListener, state: Arc<State>) {
+async fn accept(listener: UnixListener, state: Arc<State>) {
     // They end with the listener, since the set is dropped with it.
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -136,9 +101,9 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     }
 }
 
-async fn serve(mut client: TcpStream, state: Arc<State>) {
+async fn serve(mut client: UnixStream, state: Arc<State>) {
     let answer = match timeout(HEAD_WITHIN, read_head(&mut client)).await {
-        Ok(Ok(head)) if is_for(&head, &state) => {
+        Ok(Ok(head)) if is_for(&head, &state.target) => {
             match state.fetch.dialer.connect(&state.target, &state.fetch.check).await {
                 Ok(host) => return carry(client, host, &state).await,
                 Err(error) => {
@@ -154,7 +119,7 @@ async fn serve(mut client: TcpStream, state: Arc<State>) {
     let _ = client.write_all(head.as_bytes()).await;
 }
 
-async fn read_head(client: &mut TcpStream) -> io::Result<String> {
+async fn read_head(client: &mut UnixStream) -> io::Result<String> {
     let mut head = Vec::new();
     // Byte by byte, since what follows the head is the host's.
     while !head.ends_with(b"\r\n\r\n") {
@@ -166,20 +131,13 @@ async fn read_head(client: &mut TcpStream) -> io::Result<String> {
     String::from_utf8(head).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// Whether somebody asks for the one host, and is the git of this fetch.
-fn is_for(head: &str, state: &State) -> bool {
-    let mut lines = head.split("\r\n");
-    let is_target = lines.next().is_some_and(|line| {
-        let words: Vec<&str> = line.split(' ').collect();
-        matches!(words[..], ["CONNECT", target, "HTTP/1.1" | "HTTP/1.0"] if target.parse() == Ok(state.target.clone()))
-    });
-    let is_ours = lines.filter_map(|line| line.split_once(':')).any(|(name, value)| {
-        name.eq_ignore_ascii_case("proxy-authorization") && value.trim() == state.authorization
-    });
-    is_target && is_ours
+/// Whether it is the one host that is asked for.
+fn is_for(head: &str, target: &HostPort) -> bool {
+    let words: Vec<&str> = head.lines().next().unwrap_or_default().split(' ').collect();
+    matches!(words[..], ["CONNECT", asked, "HTTP/1.1" | "HTTP/1.0"] if asked.parse().as_ref() == Ok(target))
 }
 
-async fn carry(mut client: TcpStream, mut host: TcpStream, state: &State) {
+async fn carry(mut client: UnixStream, mut host: TcpStream, state: &State) {
     if client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.is_err() {
         return;
     }
