@@ -84,8 +84,8 @@ pub(crate) struct Attempt<'a> {
 
 /// Executes one attempt and records how it ended.
 ///
-/// The sandbox is destroyed here, in one place, whatever happened before. An attempt that is no longer this node's is let
-/// go ([`release`]).
+/// The sandbox is destroyed here, in one place, whatever happened before. An attempt that is no longer this node's is
+/// released ([`release`]).
 pub(crate) async fn execute(mut attempt: Attempt<'_>) -> Result<After, ExecuteError> {
     let keeper = Keeper::start(attempt.node, &attempt.claimed.lease, attempt.cancel.clone());
     attempt.cancel = keeper.cancel();
