@@ -67,7 +67,7 @@ fn reachable(folder: &Path) -> io::Result<(PathBuf, Option<File>)> {
     Ok((PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd())), Some(open)))
 }
 
-/// The same on any free port, for whoever measures it. Gives the port.
+/// One socket on any free port, for a role that has no agent: whoever publishes changes, or fetches a repository. Gives the port.
 ///
 /// # Errors
 /// If nothing can be listened on.
