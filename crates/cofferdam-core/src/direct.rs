@@ -85,6 +85,9 @@ impl DirectTool {
     /// Those of a run that says nothing about tools.
     pub const DEFAULT: [Self; 3] = [Self::WebFetch, Self::WebSearch, Self::TodoWrite];
 
+    /// The same for a run on a project, whose pages could carry the project's text out.
+    pub const OF_PROJECT: [Self; 4] = [Self::TodoWrite, Self::Read, Self::Grep, Self::Glob];
+
     /// The name that the model calls it by.
     #[must_use]
     pub fn as_str(self) -> &'static str {

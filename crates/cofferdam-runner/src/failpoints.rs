@@ -10,7 +10,6 @@ pub const FAILPOINTS: &[&str] = &[
     "runner.job_sent",
     "runner.prepared",
     "runner.pushed",
-    "runner.said",
     "runner.sandbox_created",
     "runner.start_sent",
     "runner.summary",

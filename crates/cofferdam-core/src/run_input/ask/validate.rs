@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::AskInput;
-use crate::direct::{DirectSetup, DirectTool, Effort, Thinking};
-use crate::egress::{Budget, EgressPolicy, VendorTool, printable};
+use super::tools::{Project, of_vendor, tools_of};
+use crate::direct::{DirectSetup, Effort, Thinking};
+use crate::egress::{Budget, EgressPolicy, printable};
 use crate::ids::RunId;
 use crate::placement::Placement;
 use crate::policy::{Mode, Network, Policy};
@@ -14,7 +15,7 @@ use crate::run_input::bounds::{
     ASK_MAX_OUTPUT_TOKENS, ASK_MAX_TURNS, LEAST_THINKING_TOKENS, LONGEST_OUTPUT_SCHEMA_BYTES,
     LONGEST_SYSTEM_PROMPT_BYTES, LONGEST_SYSTEM_PROMPT_CHARS, LONGEST_TASK_BYTES, LONGEST_TASK_CHARS,
 };
-use crate::run_input::overrides::{check_items, micro_usd, number};
+use crate::run_input::overrides::{micro_usd, number};
 use crate::run_input::policy::time_of;
 use crate::run_input::source::of_project;
 use crate::run_input::work::check_text;
@@ -22,8 +23,6 @@ use crate::run_input::{Context, InputError, InputSyntax, Placing, Workspace};
 use crate::work::Work;
 
 const MODEL: &str = "options.model";
-const ALLOWED: &str = "options.allowed_tools";
-const DISALLOWED: &str = "options.disallowed_tools";
 const OUTPUT_FORMAT: &str = "options.output_format";
 const THINKING: &str = "options.thinking";
 const EFFORT: &str = "options.effort";
@@ -48,10 +47,7 @@ pub fn validate_ask(
         max_cost_micro_usd: max_cost_usd.map(|dollars| micro_usd(dollars, syntax)).transpose()?,
         ..Budget::default()
     };
-    let vendor_tools = match setup.tools.contains(&DirectTool::WebSearch) {
-        true => vec![VendorTool::WebSearch],
-        false => Vec::new(),
-    };
+    let vendor_tools = of_vendor(&setup.tools, &settings.tools);
     // No mode is chosen: this says how the tools are sealed that read what strangers wrote.
     let mode = Mode::Native;
     let policy = Policy {
@@ -137,6 +133,7 @@ fn setup_of(
     let max_output_tokens = number("options.max_output_tokens", options.max_output_tokens, syntax)?
         .unwrap_or(ASK_MAX_OUTPUT_TOKENS);
     let has_files = *source != Source::Empty;
+    let project = Project { has_files, has_text: has_files || had_project };
     let effort = options.effort.as_deref().map(str::parse::<Effort>).transpose();
     Ok(DirectSetup {
         prompt: input.prompt.clone(),
@@ -144,7 +141,7 @@ fn setup_of(
         system_prompt: said(&options.system_prompt),
         append_system_prompt: said(&options.append_system_prompt),
         max_turns: number("options.max_turns", options.max_turns, syntax)?.unwrap_or(ASK_MAX_TURNS),
-        tools: tools_of(input, has_files, syntax)?,
+        tools: tools_of(options, project, &context.settings.settings.tools, syntax)?,
         max_output_tokens,
         output_schema: options.output_format.as_ref().map(schema_of).transpose()?,
         thinking: options.thinking.as_ref().map(|value| thinking_of(value, max_output_tokens)).transpose()?,
@@ -154,7 +151,7 @@ fn setup_of(
             InputError::invalid(EFFORT, format!("`{shown}` is not an effort"), hint)
         })?,
         resume: options.resume.as_deref().map(run_of).transpose()?,
-        has_project: has_files || had_project,
+        has_project: project.has_text,
     })
 }
 
@@ -164,35 +161,6 @@ fn run_of(text: &str) -> Result<RunId, InputError> {
         let problem = format!("`{}` is not the id of a run", printable(text));
         InputError::invalid("options.resume", problem, "use the `run_id` of an earlier answer")
     })
-}
-
-/// The tools that the model has. A run on a project that names none reads the project and nothing else.
-fn tools_of(input: &AskInput, has_files: bool, syntax: InputSyntax) -> Result<Vec<DirectTool>, InputError> {
-    let options = &input.options;
-    let allowed = match &options.allowed_tools {
-        Some(names) => named(ALLOWED, names)?,
-        None if has_files => {
-            vec![DirectTool::TodoWrite, DirectTool::Read, DirectTool::Grep, DirectTool::Glob]
-        }
-        None => DirectTool::DEFAULT.to_vec(),
-    };
-    let disallowed = named(DISALLOWED, &options.disallowed_tools)?;
-    let mut tools: Vec<DirectTool> = allowed.into_iter().filter(|tool| !disallowed.contains(tool)).collect();
-    tools.sort_unstable();
-    tools.dedup();
-    match tools.iter().find(|tool| tool.reads_project() && !has_files) {
-        Some(tool) => Err(InputError::conflict(
-            ALLOWED,
-            format!("{}: `{tool}` reads a project's files, and there is no project", syntax.name(ALLOWED)),
-            format!("name one with {}, or leave the tool out", syntax.name("project_id")),
-        )),
-        None => Ok(tools),
-    }
-}
-
-fn named(field: &'static str, names: &[String]) -> Result<Vec<DirectTool>, InputError> {
-    check_items(field, names.len())?;
-    names.iter().map(|name| name.parse().map_err(|error| InputError::of_value(field, error))).collect()
 }
 
 /// The schema that an answer has to follow.

@@ -2,6 +2,8 @@ use serde_json::json;
 
 use super::super::AskOptions;
 use super::*;
+use crate::direct::DirectTool;
+use crate::egress::VendorTool;
 use crate::ids::PlaceId;
 use crate::policy::LimitsRule;
 use crate::project::Project;
@@ -23,6 +25,15 @@ fn check_with(
     change: impl FnOnce(&mut Context<'_>),
 ) -> Result<RunRequest, InputError> {
     let settings = r#"{"sandbox": {"mode": "docker", "network": "open", "max_attempts": 2}}"#;
+    check_under(settings, input, resumed, change)
+}
+
+fn check_under(
+    settings: &str,
+    input: &AskInput,
+    resumed: Option<&RunRequest>,
+    change: impl FnOnce(&mut Context<'_>),
+) -> Result<RunRequest, InputError> {
     let settings = Effective::default().under(&read_layer(settings, &Origin::Global("/g".into())).unwrap());
     let (id, machine, place) = (RunId::new(1, 2), Machine::new(), PlaceId::new(1, 2));
     let mut context = Context {
@@ -184,5 +195,33 @@ fn a_conversation_that_had_a_project_keeps_that_mark() {
     let again = AskOptions { resume: Some(first.id.to_string()), ..AskOptions::default() };
     let second = check(&asked(again), Some(&first)).unwrap();
     assert!(setup(&second).has_project && second.source == Source::Empty);
+    assert_eq!(
+        setup(&second).tools,
+        [DirectTool::WebSearch, DirectTool::TodoWrite],
+        "no page may be fetched"
+    );
     assert_eq!(setup(&second).resume.as_ref(), Some(&first.id));
+}
+
+#[test]
+fn what_the_settings_close_is_left_out_or_refused_where_it_is_named() {
+    let tools = |settings: &str, options: AskOptions, resumed| {
+        let request = check_under(settings, &asked(options), resumed, |_| {});
+        request.map(|request| (setup(&request).tools.clone(), request.policy.egress.vendor_tools))
+    };
+    let own = |tool: &str| AskOptions { allowed_tools: Some(names(&[tool])), ..AskOptions::default() };
+    let off = r#"{"tools": {"web_search": "off"}}"#;
+    let default = tools(off, AskOptions::default(), None).unwrap();
+    assert_eq!(default, (vec![DirectTool::WebFetch, DirectTool::TodoWrite], Vec::new()));
+    assert!(tools(off, own("WebSearch"), None).unwrap_err().hint.contains("tools.web_search"));
+    let searx = r#"{"tools": {"web_search": "https://searx.example/search"}}"#;
+    assert_eq!(tools(searx, own("WebSearch"), None).unwrap(), (vec![DirectTool::WebSearch], Vec::new()));
+
+    let mut earlier = check(&asked(AskOptions::default()), None).unwrap();
+    let Work::Direct(of_earlier) = &mut earlier.work else { panic!("{:?}", earlier.work) };
+    of_earlier.has_project = true;
+    let error = tools("{}", own("WebFetch"), Some(&earlier)).unwrap_err();
+    assert!(error.hint.contains("tools.web_fetch.allow"), "{error}");
+    let listed = r#"{"tools": {"web_fetch": {"allow": ["docs.rs:443"]}}}"#;
+    assert_eq!(tools(listed, own("WebFetch"), Some(&earlier)).unwrap().0, [DirectTool::WebFetch]);
 }

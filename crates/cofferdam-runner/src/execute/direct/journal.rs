@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use cofferdam_core::{MAX_EVENT_TEXT, NewEvent};
 use cofferdam_direct::{Delta, Entry, Fact, Journal, JournalError};
-use cofferdam_store::{Error, NewTurns, failpoint};
+use cofferdam_store::{Error, NewTurns};
 use serde_json::Value;
 
 use super::super::{Attempt, Stop};
@@ -55,7 +55,6 @@ impl Journal for StoreJournal<'_, '_> {
             Ok(stored) => {
                 self.kept += turns.len();
                 self.attempt.tell(stored);
-                failpoint("runner.said");
                 Ok(())
             }
             Err(error) => {
