@@ -72,3 +72,7 @@ impl Operations {
         Ok(Some(record.request))
     }
 }
+
+#[cfg(test)]
+#[path = "ask_tests.rs"]
+mod tests;
