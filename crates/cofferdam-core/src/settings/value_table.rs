@@ -229,7 +229,7 @@ pub(super) fn rows() -> Vec<Row> {
         row(key, json!(["20g", 1_048_576, "unlimited"]), &[size(), (json!("all"), "or `unlimited`")]);
     }
     row(
-        "models.aliases.sonnet",
+        "models.aliases.my-model",
         json!(["claude-sonnet-5"]),
         &[(json!("-x"), "`-x` is not the name of a model; type at most 200 characters"), (json!(""), "")],
     );
