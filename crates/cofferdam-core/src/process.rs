@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::Mode;
-use crate::settings::{Role, Settings};
+use crate::settings::Role;
 use crate::text::written_as_text;
 
 /// The most nodes of one role that a service keeps.
@@ -223,10 +223,10 @@ pub enum Environment {
 }
 
 impl Environment {
-    /// The environment that these settings have.
+    /// The environment of runs in this mode.
     #[must_use]
-    pub fn of(settings: &Settings) -> Self {
-        match settings.sandbox.mode {
+    pub fn of(mode: Mode) -> Self {
+        match mode {
             Mode::Host => Self::Host,
             Mode::Native | Mode::Docker | Mode::Apple => Self::Sandbox,
         }

@@ -1,18 +1,20 @@
 //! Reading what the operator has set.
 
+use std::sync::Arc;
+
 use cofferdam_core::{Action, Actor, Effective, Subject};
 
 use crate::Operations;
 use crate::error::Error;
 
 impl Operations {
-    /// The settings that requests are judged by, with where each was set.
+    /// The settings that requests are judged by now, what is on record included, with where each was set.
     ///
     /// # Errors
-    /// [`Error::Refused`].
-    pub async fn read_settings(&self, actor: &Actor) -> Result<&Effective, Error> {
+    /// [`Error`].
+    pub async fn read_settings(&self, actor: &Actor) -> Result<Arc<Effective>, Error> {
         self.authorise(actor, Action::ReadSettings, "", Subject::Nothing).await?;
-        Ok(&self.settings)
+        Ok(self.now().await?.settings)
     }
 
     /// Whether an actor may list what of repositories is trusted. It is no part of the record: the caller has it.

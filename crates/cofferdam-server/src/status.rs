@@ -79,16 +79,16 @@ pub(crate) async fn look(app: &App, with_counts: bool) {
             true => app.store().state_counts(now_ms()).await?,
             false => before.counts.clone(),
         };
-        Ok::<_, cofferdam_store::Error>((nodes, counts))
+        Ok::<_, cofferdam_operations::Error>((nodes, counts, app.operations().mode().await?))
     })
     .await;
     let disk = disk(app).await;
     let seen = match looked {
-        Ok(Ok((nodes, counts))) => {
+        Ok(Ok((nodes, counts, mode))) => {
             let now_ms = now_ms();
             let nodes: Vec<NodeRecord> =
                 nodes.into_iter().filter(|node| now_ms.saturating_sub(node.seen_at_ms) < SILENT_MS).collect();
-            let backend_fault = backend_fault(&nodes, app.settings().settings.sandbox.mode);
+            let backend_fault = backend_fault(&nodes, mode);
             Seen { store_fault: None, backend_fault, disk, nodes, counts }
         }
         Ok(Err(_)) | Err(_) => {
@@ -106,7 +106,7 @@ async fn disk(app: &App) -> Option<DiskSpace> {
     tokio::time::timeout(PATIENCE, looking).await.ok()?.ok()?
 }
 
-/// Why no node can execute a run of the mode that the settings name.
+/// Why no node can execute a run of the mode that is in force.
 fn backend_fault(nodes: &[NodeRecord], mode: Mode) -> Option<String> {
     if nodes.is_empty() {
         return Some("no node that executes runs has told of itself".to_owned());

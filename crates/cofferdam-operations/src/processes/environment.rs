@@ -1,6 +1,6 @@
 //! Which environment is in force: the one place that says so.
 
-use cofferdam_core::Environment;
+use cofferdam_core::{Environment, Mode};
 
 use crate::Operations;
 use crate::error::Error;
@@ -11,6 +11,14 @@ impl Operations {
     /// # Errors
     /// If the record cannot be read.
     pub async fn environment(&self) -> Result<Environment, Error> {
-        Ok(Environment::of(&self.now().await?.settings.settings))
+        Ok(Environment::of(self.mode().await?))
+    }
+
+    /// The mode of those runs.
+    ///
+    /// # Errors
+    /// If the record cannot be read.
+    pub async fn mode(&self) -> Result<Mode, Error> {
+        Ok(self.now().await?.settings.settings.sandbox.mode)
     }
 }

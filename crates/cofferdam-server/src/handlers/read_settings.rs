@@ -11,5 +11,5 @@ use crate::errors::Answer;
     (status = 200, description = "The settings.", body = SettingsResponse),
 ))]
 pub(crate) async fn read_settings(By(actor, app): By) -> Answer<SettingsResponse> {
-    Ok(Json(SettingsResponse::from(app.operations().read_settings(&actor).await?)))
+    Ok(Json(SettingsResponse::from(&*app.operations().read_settings(&actor).await?)))
 }

@@ -119,6 +119,19 @@ async fn settings_are_shown_with_their_origin_and_without_their_passwords() {
 }
 
 #[tokio::test]
+async fn settings_are_those_of_the_moment_also_where_an_operator_has_changed_them() {
+    let place = Place::start().await;
+    let change = json!({ "updates": { "sandbox.max_attempts": "3" } });
+    assert_eq!(place.patch("/config", &place.system, &change).await.status, 200);
+    let shown = place.get("/system/settings", &place.system).await.body;
+    assert_eq!(shown["settings"]["sandbox"]["max_attempts"], 3, "{shown:#}");
+    let values = shown["values"].as_array().unwrap();
+    let attempts = values.iter().find(|value| value["key"] == "sandbox.max_attempts").unwrap();
+    let origin = &attempts["origin"];
+    assert_eq!((&origin["kind"], &origin["key"]), (&json!("system_config"), &json!("sandbox.max_attempts")));
+}
+
+#[tokio::test]
 async fn what_is_trusted_is_listed_with_its_state() {
     let place = Place::start().await;
     let listed = place.client(&place.system).trust().await.unwrap();
