@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{Action, Actor, Agent, Mode, NodeId, NodeRequestId, NodeTask, Subject, check_policy};
+use cofferdam_core::{
+    Action, Actor, Agent, Mode, NodeId, NodeRequestId, NodeTask, Subject, SystemConfig, check_policy,
+};
 use cofferdam_store::{NewNodeRequest, NodeHealth, NodeRecord, RequestState};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -51,7 +53,12 @@ impl Operations {
         const ACTION: Action = Action::CheckAuth;
         self.authorise(actor, ACTION, agent.as_str(), Subject::Nothing).await?;
         let now = self.now().await?;
-        let mode = mode_of(place, now.settings.settings.sandbox.mode);
+        let mode = match (place, now.settings.settings.sandbox.mode) {
+            (None, in_force) => in_force,
+            (Some(CheckPlace::Host), _) => Mode::Host,
+            (Some(CheckPlace::Sandbox), in_force) if in_force.is_sandboxed() => in_force,
+            (Some(CheckPlace::Sandbox), _) => self.mode_of_sandbox().await?,
+        };
         let policy = check_policy(agent.as_str(), mode, &now.settings)?;
         let named = now.settings.settings.agents.get(agent.as_str());
         let task = NodeTask::AuthCheck {
@@ -71,7 +78,7 @@ impl Operations {
         let able = nodes.iter().filter(has).count();
         let node = (able > 0 && able < nodes.len()).then(|| nodes.iter().find(has)).flatten();
         let request = NewNodeRequest {
-            share: Some(digest(&task)),
+            share: Some(digest(&task, &self.recorded_config().await?)),
             ..new_request(node.map(|node| node.id.clone()), task)
         };
         let about = json!({ "mode": mode });
@@ -152,20 +159,14 @@ pub enum CheckPlace {
     Sandbox,
 }
 
-/// What is asked, in few enough bytes for an index of PostgreSQL: a policy may be longer than a page.
-fn digest(task: &NodeTask) -> String {
+/// What is asked, in few enough bytes for an index of PostgreSQL: a policy may be longer than a page. After a change of what is on
+/// record, such as the folder of a login, it is another question.
+fn digest(task: &NodeTask, config: &SystemConfig) -> String {
     let text = serde_json::to_string(task).unwrap_or_default();
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The mode in force, or the one that comes nearest to what was asked for.
-fn mode_of(place: Option<CheckPlace>, in_force: Mode) -> Mode {
-    match place {
-        None => in_force,
-        Some(CheckPlace::Host) => Mode::Host,
-        Some(CheckPlace::Sandbox) if in_force.is_sandboxed() => in_force,
-        Some(CheckPlace::Sandbox) => Mode::Docker,
-    }
+    Sha256::digest(format!("{text}{:?}", config.iter().collect::<Vec<_>>()))
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn new_request(node: Option<NodeId>, task: NodeTask) -> NewNodeRequest {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cofferdam_core::{ModeTrial, NodeTask, Policy, SandboxSettings, Settings};
 use cofferdam_runner::auth::{AuthCache, AuthCheck, AuthStatus, AuthWord, depends_on};
 use cofferdam_runner::{AnswerTask, Home, try_policy};
+use cofferdam_store::Store;
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
@@ -18,6 +19,7 @@ use crate::secrets::CallerSecrets;
 #[derive(Clone)]
 pub(crate) struct Answering {
     pub(crate) home: Home,
+    pub(crate) store: Store,
     pub(crate) caller: Caller,
     pub(crate) settings: Settings,
     pub(crate) config: FollowedConfig,
@@ -36,6 +38,8 @@ impl Answering {
     }
 
     async fn answer(&self, task: NodeTask) -> Value {
+        // Whoever changed something and asks at once is answered by what holds now.
+        self.config.read(&self.store).await;
         match task {
             NodeTask::AuthCheck { name, agent, model, policy } => {
                 let check = AuthCheck { name, agent, model, policy: *policy, exclude: None, timeout: None };

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cofferdam_core::{Effective, SystemConfig};
+use cofferdam_core::{Effective, Mode, SystemConfig};
 
 use crate::Operations;
 use crate::error::Error;
@@ -40,8 +40,14 @@ impl Operations {
         Ok(Self { settings, in_force: InForce::Fixed, ..self.clone() })
     }
 
+    /// The mode of runs if the environment were switched to `sandbox` now.
+    pub(crate) async fn mode_of_sandbox(&self) -> Result<Mode, Error> {
+        let switch = [("EXECUTION_ENVIRONMENT".to_owned(), Some("sandbox".to_owned()))].into();
+        Ok(self.recorded_config().await?.changed(&switch)?.over(&self.settings).settings.sandbox.mode)
+    }
+
     /// What is on record.
-    pub(super) async fn recorded_config(&self) -> Result<SystemConfig, Error> {
+    pub(crate) async fn recorded_config(&self) -> Result<SystemConfig, Error> {
         let entries = self.store.system_config().await?;
         Ok(SystemConfig::of_record(entries.into_iter().map(|entry| (entry.key, entry.value))))
     }

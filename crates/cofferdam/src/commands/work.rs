@@ -125,7 +125,8 @@ pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Fa
     config.read(node.store()).await;
     let following = tokio::spawn(config.clone().follow(node.store().clone()));
     let (rules_of, roles) = (config.clone(), args.node.roles.clone());
-    let answering = Answering { home, caller: caller.clone(), settings, config };
+    let store = node.store().clone();
+    let answering = Answering { home, store, caller: caller.clone(), settings, config };
     Dispatcher::new(node, options)
         .answering(answering.into_task())
         .claiming_by(Arc::new(move || rules(&roles, &rules_of.now().over(&effective).settings)))
