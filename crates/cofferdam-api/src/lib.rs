@@ -27,7 +27,7 @@ pub mod sse;
 mod system;
 mod trust;
 
-pub use agent::{AgentList, AgentResponse};
+pub use agent::{AgentList, AgentResponse, AgentState, NodeAgents, NodeAgentsList};
 pub use allow::{AllowRequest, AllowResponse};
 pub use artifact::{ArtifactList, ArtifactResponse};
 pub use audit::{AuditList, AuditQuery, AuditResponse};
@@ -43,7 +43,7 @@ pub use key::{KeyList, KeyResponse, MadeKeyResponse};
 pub use message::{MessageList, MessageResponse, MessageState, SendMessageRequest};
 pub use node::{NodeList, NodeResponse};
 pub use process::{
-    ProcessAnswer, ProcessList, ProcessLogQuery, ProcessLogResponse, ProcessQuery, ProcessResponse,
+    LogLine, ProcessAnswer, ProcessList, ProcessLogQuery, ProcessLogResponse, ProcessQuery, ProcessResponse,
     StartProcessResponse, StopAllResponse, StopProcessRequest, StopProcessResponse,
 };
 pub use project::{ProjectList, ProjectResponse};

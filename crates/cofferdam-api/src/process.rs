@@ -147,3 +147,10 @@ pub struct ProcessLogResponse {
     /// The last lines.
     pub lines: Vec<String>,
 }
+
+/// What a frame of a log that is followed says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// One line.
+    pub line: String,
+}

@@ -76,7 +76,7 @@ pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewr
 pub use mask::{DEFAULT_MASK, Mask};
 pub use message::{MessageKind, UnknownMessageKind};
 pub use node_name::NodeName;
-pub use node_request::{ModeTrial, NodeTask};
+pub use node_request::{AgentQuestion, ModeTrial, NodeTask};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
 pub use permission::{PermissionMode, Support};
 pub use placement::{Lane, Placement, Priority};
@@ -105,8 +105,8 @@ pub use run::{
 pub use run_input::{
     ASK_FIELDS, AskInput, AskOptions, Asked, Choice, Context, INPUT_FIELDS, InputError, InputErrorKind,
     InputSyntax, MODEL_KEYS, MayNamePath, MountInput, PathUse, Placing, RunInput, RunOptions, Surroundings,
-    Validated, Variable, Workspace, agent_policy, allow_rules, bounds, check_policy, choose_agent,
-    find_source, validate, validate_ask,
+    Validated, Variable, Workspace, agent_names, agent_policy, allow_rules, bounds, check_policy,
+    choose_agent, find_source, validate, validate_ask,
 };
 pub use run_list_input::RunListInput;
 pub use seal::{

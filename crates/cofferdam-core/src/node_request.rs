@@ -21,6 +21,11 @@ pub enum NodeTask {
         /// The policy of its runs, whose mode says where it is tried.
         policy: Box<Policy>,
     },
+    /// Which CLIs and which keys or logins the machine has for these agents. Nothing is started, and no model is asked.
+    Agents {
+        /// The agents.
+        agents: Vec<AgentQuestion>,
+    },
     /// What the machine can enforce, and what to type.
     Doctor {
         /// The sandbox to try.
@@ -31,6 +36,19 @@ pub enum NodeTask {
         /// The policy.
         policy: Box<Policy>,
     },
+}
+
+/// An agent as the settings name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentQuestion {
+    /// What people call it.
+    pub name: String,
+    /// Which agent it is.
+    pub agent: Agent,
+    /// Its model, as the CLI names it.
+    pub model: Option<String>,
+    /// Where its runs are.
+    pub mode: Mode,
 }
 
 /// What a node found when it tried a mode.

@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use cofferdam_core::{
-    Action, Actor, Agent, Mode, NodeId, NodeRequestId, NodeTask, Subject, SystemConfig, check_policy,
+    Action, Actor, Agent, AgentQuestion, Effective, Mode, NodeId, NodeRequestId, NodeTask, Subject,
+    SystemConfig, agent_names, check_policy, choose_agent,
 };
 use cofferdam_store::{NewNodeRequest, NodeHealth, NodeRecord, RequestState};
 use serde_json::{Value, json};
@@ -105,6 +106,18 @@ impl Operations {
         self.ask_all(&NodeTask::Doctor { mode }).await
     }
 
+    /// Has every node look which CLIs and which keys or logins it has for the agents that can be named.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn look_at_agents(&self, actor: &Actor) -> Result<Vec<Answered>, Error> {
+        self.authorise(actor, Action::LookAtAgents, "", Subject::Nothing).await?;
+        let settings = self.now().await?.settings;
+        let agents =
+            agent_names(&settings).into_iter().filter_map(|name| question(name, &settings)).collect();
+        self.ask_all(&NodeTask::Agents { agents }).await
+    }
+
     /// Asks every living node, all at once.
     pub(crate) async fn ask_all(&self, task: &NodeTask) -> Result<Vec<Answered>, Error> {
         let mut asked = Vec::new();
@@ -157,6 +170,17 @@ pub enum CheckPlace {
     Host,
     /// In a sandbox.
     Sandbox,
+}
+
+/// `None` for an agent that cannot be chosen, such as one whose policy the settings do not have.
+fn question(name: &str, settings: &Effective) -> Option<AgentQuestion> {
+    let choice = choose_agent(name, settings).ok()?;
+    Some(AgentQuestion {
+        name: name.to_owned(),
+        agent: choice.provider?,
+        model: choice.agent.and_then(|agent| agent.model.clone()),
+        mode: choice.mode.value,
+    })
 }
 
 /// What is asked, in few enough bytes for an index of PostgreSQL: a policy may be longer than a page. After a change of what is on

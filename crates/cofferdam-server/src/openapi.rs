@@ -11,9 +11,9 @@ use crate::handlers::{
     allow_host, cancel_run, check_auth, config, create_key, create_project, create_run, docs, doctor,
     execute, get_artifact, get_dead_letter, get_diff, get_logs, get_project, get_run, get_seal, health,
     list_agents, list_artifacts, list_audit, list_dead_letters, list_events, list_keys, list_messages,
-    list_nodes, list_projects, list_runs, list_trust, metrics, processes, read_settings, remove_dead_letter,
-    remove_project, remove_run, replay_dead_letter, retry_run, revoke_key, sandbox_events, sandbox_messages,
-    send_message,
+    list_nodes, list_projects, list_runs, list_trust, look_at_agents, metrics, processes, read_settings,
+    remove_dead_letter, remove_project, remove_run, replay_dead_letter, retry_run, revoke_key,
+    sandbox_events, sandbox_messages, send_message,
 };
 
 #[derive(OpenApi)]
@@ -70,6 +70,7 @@ use crate::handlers::{
         check_auth::claude,
         check_auth::codex,
         check_auth::opencode,
+        look_at_agents::look_at_agents,
         doctor::doctor,
         processes::list_processes,
         processes::get_process,

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::agents::AgentsCommand;
+use crate::commands::agents::AgentsArgs;
 use crate::commands::auth::AuthCommand;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::config::ConfigArgs;
@@ -56,9 +56,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Sandbox(SandboxCommand),
     Init(InitArgs),
-    /// List and show the agents that can be named
-    #[command(subcommand)]
-    Agents(AgentsCommand),
+    Agents(AgentsArgs),
     /// Find out whether agents are logged in
     #[command(subcommand)]
     Auth(AuthCommand),

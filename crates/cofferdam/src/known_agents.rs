@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use cofferdam_agent::profile;
-use cofferdam_core::{Agent, AgentSettings, Asked, Effective, Mode, PromptSetup, Work, choose_agent};
+use cofferdam_core::{
+    Agent, AgentQuestion, AgentSettings, Asked, Effective, Mode, PromptSetup, Work, agent_names, choose_agent,
+};
 
 use crate::failure::UsageError;
 
@@ -24,15 +26,18 @@ pub(crate) struct KnownAgent {
 
 /// All of them: those of the settings first, then the CLIs whose names are not taken.
 pub(crate) fn known_agents(settings: &Effective) -> Result<Vec<KnownAgent>, UsageError> {
-    let agents = &settings.settings.agents;
-    let set = agents.iter().map(|(name, agent)| (name.to_string(), agent.provider, Some(agent.clone())));
-    let own = Agent::ALL.into_iter().filter(|agent| !agents.contains_key(agent.as_str()));
-    let own = own.map(|agent| (agent.as_str().to_owned(), agent, None));
-    let known = |(name, agent, settings_of_it): (String, Agent, Option<AgentSettings>)| {
-        let Asked { value: mode, by: mode_origin } = choose_agent(&name, settings)?.mode;
-        Ok(KnownAgent { name, agent, settings: settings_of_it, mode, mode_origin })
+    let known = |name: &str| {
+        let choice = choose_agent(name, settings)?;
+        let Asked { value: mode, by: mode_origin } = choice.mode;
+        Ok(KnownAgent {
+            name: name.to_owned(),
+            agent: choice.provider.expect("an agent was named"),
+            settings: choice.agent.cloned(),
+            mode,
+            mode_origin,
+        })
     };
-    set.chain(own).map(known).collect()
+    agent_names(settings).into_iter().map(known).collect()
 }
 
 /// The agent of this name. A CLI is known by its command too.
@@ -52,6 +57,12 @@ impl KnownAgent {
         let model = self.model().map(str::to_owned);
         let setup = PromptSetup { prompt, model, ..PromptSetup::default() };
         Work::Agent { agent: self.agent, setup }
+    }
+
+    /// What is looked for on a machine that is to run it.
+    pub(crate) fn question(&self) -> AgentQuestion {
+        let (name, model) = (self.name.clone(), self.model().map(str::to_owned));
+        AgentQuestion { name, agent: self.agent, model, mode: self.mode }
     }
 
     /// Its model, as the CLI names it.

@@ -9,7 +9,7 @@ use cofferdam_store::Store;
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
-use crate::commands::sandbox::doctor;
+use crate::commands::{agents, sandbox::doctor};
 use crate::failure::Failure;
 use crate::followed_config::FollowedConfig;
 use crate::node::{self, BrokerSetup};
@@ -48,6 +48,13 @@ impl Answering {
                 });
                 json!(status)
             }
+            NodeTask::Agents { agents } => match self.secrets() {
+                Ok(secrets) => {
+                    let state = |asked| agents::state(asked, &self.caller, &secrets);
+                    agents.into_iter().map(state).map(|state| json!(state)).collect()
+                }
+                Err(failure) => refused(&failure),
+            },
             NodeTask::Doctor { mode } => match doctor::look(mode, &self.caller).await {
                 Ok(report) => report.to_json(),
                 Err(failure) => json!({ "mode": mode, "findings": [refused(&failure)] }),

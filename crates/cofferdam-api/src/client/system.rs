@@ -4,6 +4,7 @@ use cofferdam_core::{KeyId, KeyInput};
 use http::Method;
 
 use super::{Client, ClientError};
+use crate::agent::NodeAgentsList;
 use crate::config::{ChangeConfigRequest, ConfigResponse};
 use crate::key::{KeyList, MadeKeyResponse};
 use crate::settings::SettingsResponse;
@@ -77,6 +78,14 @@ impl Client {
         query: &AuthQuery,
     ) -> Result<AuthStatusResponse, ClientError> {
         self.get(&format!("system/{program}/auth"), query).await
+    }
+
+    /// `GET /system/agents`.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn node_agents(&self) -> Result<NodeAgentsList, ClientError> {
+        self.get("system/agents", &()).await
     }
 
     /// `GET /system/doctor`.

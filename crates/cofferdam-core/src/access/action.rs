@@ -75,6 +75,8 @@ actions! {
     ListNodes = "node.list",
     /// Have every node look at what its machine can enforce.
     RunDoctor = "node.doctor",
+    /// Have every node look which agents it has a CLI and a key or login for.
+    LookAtAgents = "node.agents",
     /// Have a node try whether an agent is logged in, which may cost a model call.
     CheckAuth = "auth.check",
     /// Read what may change while the service runs, with where each value was set.
@@ -125,6 +127,7 @@ impl Action {
             | Self::ListAgents
             | Self::ListNodes
             | Self::RunDoctor
+            | Self::LookAtAgents
             | Self::ReadConfig
             | Self::ReadProcesses
             | Self::ReadMetrics

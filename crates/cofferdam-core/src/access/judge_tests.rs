@@ -164,6 +164,7 @@ const ON_OTHERS: [(&str, &str); 18] = [
     ("agent.list", "syyyyyyy"),
     ("node.list", "sysyyyyy"),
     ("node.doctor", "ssssyyyy"),
+    ("node.agents", "ssssyyyy"),
     ("auth.check", "ssssyyyy"),
     ("config.read", "ssssyyyy"),
     ("config.change", "ssssyyyy"),

@@ -61,6 +61,7 @@ pub(super) const RULES: &[Rule] = &[
     row(Action::ListAgents, READ_OR_RUN, Reach::Nothing, Keyless::May),
     row(Action::ListNodes, READ, Reach::Operator, Keyless::May),
     row(Action::RunDoctor, SYSTEM, Reach::Operator, Keyless::May),
+    row(Action::LookAtAgents, SYSTEM, Reach::Operator, Keyless::May),
     row(Action::CheckAuth, SYSTEM, Reach::Operator, Keyless::May),
     row(Action::ReadConfig, SYSTEM, Reach::Operator, Keyless::May),
     row(Action::ChangeConfig, SYSTEM, Reach::Operator, Keyless::May),

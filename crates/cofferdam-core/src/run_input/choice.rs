@@ -41,6 +41,14 @@ pub struct Choice<'a> {
     pub network: Option<Asked<Network>>,
 }
 
+/// The agents that can be named: those of the settings first, then the CLIs whose names are not taken.
+#[must_use]
+pub fn agent_names(settings: &Effective) -> Vec<&str> {
+    let agents = &settings.settings.agents;
+    let own = Agent::ALL.map(Agent::as_str).into_iter().filter(|name| !agents.contains_key(*name));
+    agents.keys().map(AgentName::as_str).chain(own).collect()
+}
+
 /// What the settings say about an agent by its name.
 ///
 /// # Errors
@@ -118,9 +126,7 @@ fn agent<'a>(name: &str, syntax: InputSyntax, settings: &'a Effective) -> Result
         return Ok((agent.provider, Some((name, agent))));
     }
     name.parse().map(|provider| (provider, None)).map_err(|_| {
-        let own = Agent::ALL.map(Agent::as_str);
-        let own = own.into_iter().filter(|name| !agents.contains_key(*name));
-        let known = agents.keys().map(AgentName::as_str).chain(own).map(|name| syntax.with(FIELD, name));
+        let known = agent_names(settings).into_iter().map(|name| syntax.with(FIELD, name));
         let hint = format!("use one of: {}", known.collect::<Vec<_>>().join(", "));
         let problem = format!("`{}` is not an agent", crate::egress::printable(name));
         InputError::new(FIELD, InputErrorKind::AgentNotFound, problem, hint)

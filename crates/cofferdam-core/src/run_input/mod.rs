@@ -27,7 +27,7 @@ mod work;
 
 pub use self::ask::{ASK_FIELDS, AskInput, AskOptions, validate_ask};
 pub use self::check_policy::{agent_policy, check_policy};
-pub use self::choice::{Asked, Choice, choose_agent};
+pub use self::choice::{Asked, Choice, agent_names, choose_agent};
 pub use self::egress::allow_rules;
 pub use self::env::MODEL_KEYS;
 pub use self::error::{InputError, InputErrorKind};

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use cofferdam_api::{AgentList, AgentResponse};
-use cofferdam_core::{Agent, Effective, choose_agent};
+use cofferdam_core::{Effective, agent_names, choose_agent};
 
 use crate::access::By;
 use crate::errors::Answer;
@@ -17,10 +17,7 @@ pub(crate) async fn list_agents(By(actor, app): By) -> Answer<AgentList> {
 }
 
 fn agents(settings: &Effective) -> Vec<AgentResponse> {
-    let set = &settings.settings.agents;
-    let own = Agent::ALL.into_iter().map(Agent::as_str).filter(|name| !set.contains_key(*name));
-    let named = set.keys().filter_map(|name| agent(name.as_str(), settings));
-    named.chain(own.filter_map(|name| agent(name, settings))).collect()
+    agent_names(settings).into_iter().filter_map(|name| agent(name, settings)).collect()
 }
 
 /// `None` for an agent that cannot be chosen, such as one whose policy the settings do not have.

@@ -29,6 +29,7 @@ pub(crate) mod list_nodes;
 pub(crate) mod list_projects;
 pub(crate) mod list_runs;
 pub(crate) mod list_trust;
+pub(crate) mod look_at_agents;
 pub(crate) mod metrics;
 pub(crate) mod processes;
 pub(crate) mod read_settings;

@@ -38,6 +38,7 @@ const TABLE: &[(Action, [&str; 6])] = &[
     (Action::ListAgents, ["+..", "+..", "+..", "+..", "+..", "+.."]),
     (Action::ListNodes, ["+..", "-..", "+..", "+..", "+..", "+.."]),
     (Action::RunDoctor, ["-..", "-..", "-..", "+..", "+..", "+.."]),
+    (Action::LookAtAgents, ["-..", "-..", "-..", "+..", "+..", "+.."]),
     (Action::CheckAuth, ["-..", "-..", "-..", "+..", "+..", "+.."]),
     (Action::ReadConfig, ["-..", "-..", "-..", "+..", "+..", "+.."]),
     (Action::ChangeConfig, ["-..", "-..", "-..", "+..", "+..", "+.."]),
@@ -196,6 +197,7 @@ impl Stage {
             Action::ListAgents => operations.agents_in_force(actor).await.map(|_| true),
             Action::ListNodes => operations.list_nodes(actor).await.map(|_| true),
             Action::RunDoctor => operations.doctor(actor, None).await.map(|_| true),
+            Action::LookAtAgents => operations.look_at_agents(actor).await.map(|_| true),
             Action::CheckAuth => match operations.check_auth(actor, Agent::Codex, None).await {
                 // Nobody is there who could find out.
                 Ok(_) | Err(Error::NodeUnavailable(_)) => Ok(true),
@@ -255,6 +257,7 @@ impl Stage {
             Action::ListAgents => ("GET", "/api/v1/agents".to_owned(), nothing),
             Action::ListNodes => ("GET", "/api/v1/nodes".to_owned(), nothing),
             Action::RunDoctor => ("GET", "/system/doctor".to_owned(), nothing),
+            Action::LookAtAgents => ("GET", "/system/agents".to_owned(), nothing),
             Action::CheckAuth => ("GET", "/system/codex/auth".to_owned(), nothing),
             Action::ReadConfig => ("GET", "/config".to_owned(), nothing),
             Action::ChangeConfig => {

@@ -51,7 +51,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::DeadLetter(command) => dead_letter::run(command, caller).await,
         Command::Sandbox(command) => sandbox::run(command, caller).await,
         Command::Init(args) => init::run(&args, caller).await,
-        Command::Agents(command) => agents::run(&command, caller),
+        Command::Agents(args) => agents::run(&args, caller).await,
         Command::Auth(command) => auth::run(command, caller).await,
         Command::Settings(command) => settings::run(&command, caller),
         Command::Trust(args) => trust::run(&args, caller).await,

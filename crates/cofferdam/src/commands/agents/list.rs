@@ -1,5 +1,6 @@
 //! `cofferdam agents list`.
 
+use cofferdam_api::AgentState;
 use serde_json::Value;
 
 use super::Looked;
@@ -12,35 +13,39 @@ pub(super) fn run(agents: &[Looked], json: bool) -> Result<ExitCode, Failure> {
     terminal::write_answer(
         json,
         || Value::Array(agents.iter().map(Looked::to_json).collect()),
-        || table(agents),
+        || table(agents.iter().map(|looked| &looked.state)),
     )?;
     Ok(ExitCode::Succeeded)
 }
 
-fn table(agents: &[Looked]) -> String {
-    let model = |looked: &Looked| sanitize::short_line(looked.agent.model().unwrap_or("its default"), 30);
-    let width =
-        |of: &dyn Fn(&Looked) -> usize, least| agents.iter().map(of).chain([least]).max().unwrap_or(least);
-    let names = width(&|looked| looked.agent.name.chars().count(), 5);
-    let models = width(&|looked| model(looked).chars().count(), 5);
+/// A line for each.
+pub(super) fn table<'a>(agents: impl IntoIterator<Item = &'a AgentState>) -> String {
+    let agents: Vec<&AgentState> = agents.into_iter().collect();
+    let model =
+        |state: &AgentState| sanitize::short_line(state.model.as_deref().unwrap_or("its default"), 30);
+    let width = |of: &dyn Fn(&AgentState) -> usize, least| {
+        agents.iter().map(|state| of(state)).chain([least]).max().unwrap_or(least)
+    };
+    let names = width(&|state| sanitize::line(&state.agent).chars().count(), 5);
+    let models = width(&|state| model(state).chars().count(), 5);
     let row = |cells: [&str; 6]| {
         let [name, provider, mode, model, cli, access] = cells;
         format!("{name:<names$}  {provider:<11}  {mode:<6}  {model:<models$}  {cli:<8}  {access}\n")
     };
     let mut text = row(["AGENT", "PROVIDER", "MODE", "MODEL", "CLI", "KEY OR LOGIN"]);
-    for looked in agents {
-        let agent = &looked.agent;
-        let cli = match &looked.cli {
-            Some(Ok(_)) => "yes",
-            Some(Err(_)) => "no",
+    for state in &agents {
+        let cli = match state.installed {
+            Some(true) => "yes",
+            Some(false) => "no",
             None => "in image",
         };
-        let access = looked
-            .access
-            .as_ref()
-            .map_or_else(|_| "none".to_owned(), |found| sanitize::short_line(found, 60));
-        let mode = agent.mode.to_string();
-        text.push_str(&row([&agent.name, agent.agent.as_str(), &mode, &model(looked), cli, &access]));
+        let access = match state.has_key_or_login {
+            true => sanitize::short_line(&state.key_or_login, 60),
+            false => "none".to_owned(),
+        };
+        let [name, provider, mode] =
+            [&state.agent, &state.provider, &state.mode].map(|cell| sanitize::line(cell));
+        text.push_str(&row([&name, &provider, &mode, &model(state), cli, &access]));
     }
     text
 }
@@ -56,10 +61,18 @@ mod tests {
     fn the_table_has_a_clean_line_for_each_agent() {
         let text = r#"{"agents": {"coder": {"provider": "codex", "sandbox_mode": "docker", "model": "a\u001b[2Jb"}}}"#;
         let settings = Effective::default().under(&read_layer(text, &Origin::Global("/g".into())).unwrap());
-        let agents = known_agents(&settings).unwrap().into_iter().map(|agent| Looked {
-            cli: (!agent.mode.is_container()).then(|| Err("not there".to_owned())),
-            agent,
-            access: Err("none".to_owned()),
+        let agents = known_agents(&settings).unwrap().into_iter().map(|known| {
+            let question = known.question();
+            AgentState {
+                agent: question.name,
+                provider: question.agent.to_string(),
+                model: question.model,
+                mode: question.mode.to_string(),
+                installed: (!question.mode.is_container()).then_some(false),
+                cli: None,
+                has_key_or_login: false,
+                key_or_login: "there is none".to_owned(),
+            }
         });
         insta::assert_snapshot!(table(&agents.collect::<Vec<_>>()), @r"
         AGENT        PROVIDER     MODE    MODEL        CLI       KEY OR LOGIN

@@ -1,35 +1,58 @@
 //! `cofferdam agents show`.
 
+use cofferdam_api::AgentState;
+
 use super::Looked;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::{sanitize, terminal};
 
+/// What is told of an agent: names with their values.
+type Rows = Vec<(&'static str, String)>;
+
 /// Shows one agent.
 pub(super) fn run(looked: &Looked, json: bool) -> Result<ExitCode, Failure> {
-    terminal::write_answer(json, || looked.to_json(), || text(looked))?;
+    terminal::write_answer(json, || looked.to_json(), || rows(&of_settings(looked)))?;
     Ok(ExitCode::Succeeded)
 }
 
-fn text(looked: &Looked) -> String {
-    let Looked { agent, cli, access } = looked;
-    let set = agent.settings.as_ref();
-    let said = |value: Option<String>, without: &str| value.unwrap_or_else(|| without.to_owned());
-    let folder = set.and_then(|set| set.working_directory.as_ref()).map(|path| path.display().to_string());
-    let found = |found: &Result<String, String>| match found {
-        Ok(text) => text.clone(),
-        Err(why) => format!("none: {why}"),
+/// The same for people, a line for each.
+pub(super) fn rows(rows: &Rows) -> String {
+    rows.iter().map(|(name, value)| format!("{name:<18} {}\n", sanitize::line(value))).collect()
+}
+
+/// What a machine has for an agent.
+pub(super) fn of_state(state: &AgentState) -> Rows {
+    let cli = match (state.installed, &state.cli) {
+        (Some(false), Some(why)) => format!("none: {why}"),
+        (_, Some(found)) => found.clone(),
+        (_, None) => "that of the image".to_owned(),
     };
-    let rows = [
-        ("agent", agent.name.clone()),
-        ("name", said(set.and_then(|set| set.name.clone()), "-")),
-        ("provider", agent.agent.as_str().to_owned()),
-        ("model", said(agent.model().map(str::to_owned), "the CLI's own default")),
-        ("mode", format!("{} ({})", agent.mode, agent.mode_origin)),
-        ("working directory", said(folder, "-")),
-        ("system prompt", said(set.and_then(|set| set.system_prompt.clone()), "-")),
-        ("CLI", cli.as_ref().map_or_else(|| "that of the image".to_owned(), found)),
-        ("key or login", found(access)),
-    ];
-    rows.map(|(name, value)| format!("{name:<18} {}\n", sanitize::line(&value))).concat()
+    let access = match state.has_key_or_login {
+        true => state.key_or_login.clone(),
+        false => format!("none: {}", state.key_or_login),
+    };
+    vec![
+        ("agent", state.agent.clone()),
+        ("provider", state.provider.clone()),
+        ("model", state.model.clone().unwrap_or_else(|| "the CLI's own default".to_owned())),
+        ("mode", state.mode.clone()),
+        ("CLI", cli),
+        ("key or login", access),
+    ]
+}
+
+/// The same with what this machine's settings say besides.
+fn of_settings(Looked { known, state }: &Looked) -> Rows {
+    let set = known.settings.as_ref();
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let folder = set.and_then(|set| set.working_directory.as_ref()).map(|path| path.display().to_string());
+    let mut rows = of_state(state);
+    rows.extend([
+        ("mode set by", known.mode_origin.clone()),
+        ("name", or_none(set.and_then(|set| set.name.clone()))),
+        ("working directory", or_none(folder)),
+        ("system prompt", or_none(set.and_then(|set| set.system_prompt.clone()))),
+    ]);
+    rows
 }

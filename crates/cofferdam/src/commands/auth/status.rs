@@ -54,6 +54,14 @@ Exit codes:
 pub(crate) async fn run(args: &StatusArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let environment = args.environment.as_deref().map(environment_from).transpose()?;
     if let Some(called) = args.server.called(caller)? {
+        if args.fresh || args.timeout.is_some() {
+            let problem = "conflicting options: --server with --fresh or --timeout";
+            return Err(UsageError::new(
+                problem,
+                "leave those out: a service shares one answer for a minute",
+            )
+            .into());
+        }
         let found = there::ask(&called.client, environment, &args.agent).await?;
         return show(&found, args.json);
     }
