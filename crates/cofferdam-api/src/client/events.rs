@@ -14,7 +14,7 @@ use crate::event::{EventResponse, RunEnd};
 use crate::sse::{END, Frame, MEDIA_TYPE, Reader};
 
 /// The service sends a heartbeat every 15 seconds: a stream that is silent for longer is dead.
-const SILENCE: Duration = Duration::from_secs(45);
+pub(super) const SILENCE: Duration = Duration::from_secs(45);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How often in a row the service may be unreachable, or not be understood, before that is said.

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use self::events::{EventStream, Next};
+pub use self::processes::LogStream;
 use crate::error::{ErrorBody, ErrorCode};
 
 /// How long an answer may take that is not waited for on purpose.

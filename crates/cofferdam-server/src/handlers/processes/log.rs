@@ -7,7 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use cofferdam_api::{ErrorCode, ProcessLogQuery, ProcessLogResponse, sse};
+use cofferdam_api::{ErrorCode, LogLine, ProcessLogQuery, ProcessLogResponse, sse};
 use futures_util::stream;
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -103,7 +103,7 @@ async fn next(mut open: Open) -> Option<(Result<Bytes, std::convert::Infallible>
             let lines = std::mem::replace(&mut open.text, rest);
             let frames: String = lines
                 .lines()
-                .map(|line| sse::frame(None, LINE, &json!({ "line": line }).to_string()))
+                .map(|line| sse::frame(None, LINE, &json!(LogLine { line: line.to_owned() }).to_string()))
                 .collect();
             open.heartbeat_at = Instant::now() + open.app.bounds().heartbeat;
             return Some((Ok(Bytes::from(frames)), open));

@@ -65,7 +65,7 @@ enum PsCommand {
     Logs {
         /// Which
         process: String,
-        /// Go on with what it says from now on; on the service's own machine
+        /// Go on with what it says from now on
         #[arg(long, short)]
         follow: bool,
         /// How many of the last lines
@@ -87,8 +87,11 @@ trait Processes {
 /// Does what was asked.
 pub(crate) async fn run(args: &PsArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let called = args.server.called(caller)?;
-    if let (None, Some(PsCommand::Logs { process, follow: true, lines })) = (&called, &args.command) {
-        return logs::follow(own_name(args)?, process, *lines as usize, caller).await;
+    if let Some(PsCommand::Logs { process, follow: true, lines }) = &args.command {
+        return match called {
+            Some(called) => There::new(called.client, args.name.clone()).follow(process, *lines).await,
+            None => logs::follow(own_name(args)?, process, *lines as usize, caller).await,
+        };
     }
     let processes: Box<dyn Processes> = match called {
         Some(called) => Box::new(There::new(called.client, args.name.clone())),
@@ -125,11 +128,7 @@ pub(crate) async fn run(args: &PsArgs, caller: &Caller) -> Result<ExitCode, Fail
                 }
             }
         }
-        Some(PsCommand::Logs { follow: true, .. }) => {
-            return Err(Failure::new(ExitCode::Usage, "a log is followed on the service's own machine")
-                .hint("leave --server out there, or read `GET /system/processes/NAME/logs` as a stream"));
-        }
-        Some(PsCommand::Logs { process, lines, follow: false }) => {
+        Some(PsCommand::Logs { process, lines, follow: _ }) => {
             let lines = processes.log(process, *lines).await?;
             match args.json {
                 true => terminal::write_json(&json!(lines))?,

@@ -7,8 +7,10 @@ use cofferdam_api::{
 };
 
 use super::Processes;
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::records::client_failure;
+use crate::{sanitize, terminal};
 
 pub(super) struct There {
     client: Client,
@@ -18,6 +20,17 @@ pub(super) struct There {
 impl There {
     pub(super) fn new(client: Client, service: Option<String>) -> Self {
         Self { client, query: ProcessQuery { service } }
+    }
+
+    /// Prints a log for as long as it is there.
+    pub(super) async fn follow(&self, name: &str, lines: u32) -> Result<ExitCode, Failure> {
+        let query = ProcessLogQuery { service: self.query.service.clone(), lines: Some(lines) };
+        let failure = |error| client_failure(&error);
+        let mut log = self.client.follow_process_log(name, &query).await.map_err(failure)?;
+        loop {
+            let line = log.next().await.map_err(failure)?;
+            terminal::write_stdout(format!("{}\n", sanitize::line(&line)).as_bytes())?;
+        }
     }
 }
 
