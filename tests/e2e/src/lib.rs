@@ -5,6 +5,7 @@
 
 mod agents;
 pub mod attack_suite;
+mod child_watch;
 mod coding_agent;
 pub mod containers;
 mod database;
@@ -25,6 +26,7 @@ mod signal_pipe;
 mod tree;
 
 pub use agents::Agents;
+pub use child_watch::ChildWatch;
 pub use coding_agent::CodingAgent;
 pub use database::{Database, bucket_server};
 pub use detached::{DetachedNode, Queue, node_id};

@@ -7,7 +7,7 @@ use cofferdam_scripted_model::Script;
 use crate::docker::stage::Stage;
 
 #[test]
-fn the_hosts_services_are_reached_from_an_open_and_from_a_sealed_container() {
+fn section_6_the_hosts_services_are_reached_from_an_open_and_from_a_sealed_container() {
     let Some(engine) = Engine::find() else { return };
     let services = HostServices::start();
     let (postgres, redis) = (services.postgres, services.redis);

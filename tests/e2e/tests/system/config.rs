@@ -95,6 +95,48 @@ fn section_1_with_nothing_set_it_is_a_sandbox_by_default() {
 
 #[once]
 #[test]
+fn section_1_what_is_on_record_goes_before_the_variables_of_the_service() {
+    for (variable, host, sandbox) in
+        [("EXECUTION_ENVIRONMENT", "host", "sandbox"), ("LAUNCH_MODE", "process", "docker")]
+    {
+        for (value, mode, launch_mode) in [(host, "host", "process"), (sandbox, "native", "docker")] {
+            let mut fixture = Fixture::new();
+            fixture.set_env(variable, value);
+            let stage = Stage::one(fixture, &json!({ "sandbox": { "mode": "native" } }));
+            let (_, found) = stage.get("/config");
+            assert_eq!(found["effective"], json!({ "mode": mode, "launch_mode": launch_mode }), "{found:#}");
+            assert_eq!(found["origins"]["EXECUTION_ENVIRONMENT"], "environment", "{found:#}");
+            let found = stage.set(&json!({ "EXECUTION_ENVIRONMENT": "sandbox", "sandbox.mode": "native" }));
+            assert_eq!(found["effective"], json!({ "mode": "native", "launch_mode": "docker" }), "{found:#}");
+            let run = stage.accept("true");
+            assert_eq!(stage.ended(&run)["request"]["policy"]["mode"], "native");
+            let found = stage.set(&json!({ "EXECUTION_ENVIRONMENT": null, "sandbox.mode": null }));
+            assert_eq!(found["effective"]["mode"], mode, "{found:#}");
+        }
+    }
+}
+
+#[once]
+#[test]
+fn the_bound_of_runs_at_the_same_time_holds_from_the_next_claim_on_on_every_node() {
+    let stage = Stage::two(Fixture::new(), &json!({ "sandbox": { "mode": "native" } }));
+    stage.set(&json!({ "MAX_CONCURRENT_WORKERS": "1" }));
+    // By its end the nodes have looked at what is on record.
+    stage.ended(&stage.accept("sleep 3"));
+    let runs = [stage.accept("sleep 1"), stage.accept("sleep 1"), stage.accept("sleep 1")];
+    let span = |run: &String| {
+        stage.ended(run);
+        let attempt = stage.get(&format!("/api/v1/runs/{run}/seal")).1["attempts"][0].clone();
+        let at = |field: &str| attempt[field].as_u64().unwrap_or_else(|| panic!("{field}: {attempt:#}"));
+        (at("started_at_ms"), at("ended_at_ms"))
+    };
+    let mut spans: Vec<(u64, u64)> = runs.iter().map(span).collect();
+    spans.sort_unstable();
+    assert!(spans.windows(2).all(|two| two[0].1 <= two[1].0), "one after the other: {spans:?}");
+}
+
+#[once]
+#[test]
 fn a_mode_that_no_node_can_use_is_refused_with_what_is_missing_and_nothing_has_changed() {
     let mut fixture = Fixture::new();
     fixture.set_env("DOCKER_HOST", "unix:///nowhere/docker.sock");

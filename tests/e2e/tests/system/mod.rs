@@ -2,5 +2,8 @@
 //! document "Execution Environment Guide" are named after its section.
 
 mod auth;
+mod auth_in_containers;
 mod config;
+mod containers;
+mod logins;
 mod stage;

@@ -1,5 +1,6 @@
 //! A service with two nodes, asked with `curl`.
 
+use std::cell::RefCell;
 use std::process::Command;
 use std::time::Duration;
 
@@ -47,6 +48,11 @@ impl Stage {
         stage
     }
 
+    /// The process of the first service, which is its supervisor and its API.
+    pub(crate) fn pid(&self) -> u32 {
+        self.services[0].pid()
+    }
+
     /// The API of the first.
     pub(crate) fn url(&self) -> String {
         self.services[0].url()
@@ -85,9 +91,50 @@ impl Stage {
         self.call("PATCH", "/config", Some(body))
     }
 
+    /// Sets keys, all of which are taken. No node has to be able to use them.
+    pub(crate) fn set(&self, updates: &Value) -> Value {
+        let (status, found) = self.patch(&json!({ "updates": updates, "force": true }));
+        assert_eq!(status, 200, "{found:#}");
+        found
+    }
+
+    /// The answer to a check, which has these fields and must be this word. A machine that is busy may need more than the time that a
+    /// check has; what timed out is asked again when its answer is no longer shared.
+    pub(crate) fn checked(&self, path: &str, word: &str) -> Value {
+        let asked = || {
+            let (status, answer) = self.get(path);
+            assert_eq!(status, 200, "{answer:#}");
+            answer
+        };
+        let has_come = |answer: &Value| word == "timeout" || answer["status"] != "timeout";
+        let answer = RefCell::new(asked());
+        if !has_come(&answer.borrow()) {
+            wait_until(IN_TIME * 4, "the check is not timed out", || {
+                answer.replace(asked());
+                has_come(&answer.borrow())
+            });
+        }
+        let answer = answer.into_inner();
+        assert_eq!(answer["status"], word, "{path}: {answer:#}");
+        for field in ["available", "authenticated", "checkedAt", "executionEnvironment", "status", "message"]
+        {
+            assert!(!answer[field].is_null(), "{field} in {answer:#}");
+        }
+        let absent =
+            ["cli_missing", "runtime_missing", "daemon_unavailable", "image_missing", "image_invalid"];
+        assert_eq!(answer["available"], !absent.contains(&word), "{answer:#}");
+        assert_eq!(answer["authenticated"], word == "ok", "{answer:#}");
+        answer
+    }
+
     /// Accepts a run of a shell script, and says its id.
     pub(crate) fn accept(&self, script: &str) -> String {
-        let body = json!({ "command": ["sh", "-c", script] });
+        self.accept_with(script, &json!({}))
+    }
+
+    /// The same with options.
+    pub(crate) fn accept_with(&self, script: &str, options: &Value) -> String {
+        let body = json!({ "command": ["sh", "-c", script], "options": options });
         let (status, run) = self.call("POST", "/api/v1/runs", Some(&body));
         assert_eq!(status, 202, "{run:#}");
         run["id"].as_str().expect("an id").to_owned()
@@ -105,17 +152,30 @@ impl Stage {
         self.call("GET", &format!("/api/v1/runs/{run}/logs"), None).1.to_string()
     }
 
-    fn call(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
-        let mut curl = Command::new("curl");
-        curl.args(["--silent", "--show-error", "-w", "\n%{http_code}", "-X", method]);
-        curl.args(["-H", &format!("X-API-Key: {}", self.services[0].key())]);
-        if let Some(body) = body {
-            curl.args(["-H", "Content-Type: application/json", "-d", &body.to_string()]);
-        }
-        let output = curl.arg(format!("{}{path}", self.url())).output().expect("curl is installed");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let (body, status) = text.rsplit_once('\n').expect("curl prints the status last");
-        let body = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
-        (status.parse().expect("a status"), body)
+    /// The operator's key.
+    pub(crate) fn key(&self) -> String {
+        self.services[0].key()
     }
+
+    fn call(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+        let key = format!("X-API-Key: {}", self.key());
+        curl(method, &format!("{}{path}", self.url()), &[&key], body)
+    }
+}
+
+/// The status and the body of a call with these headers.
+pub(crate) fn curl(method: &str, url: &str, headers: &[&str], body: Option<&Value>) -> (u16, Value) {
+    let mut curl = Command::new("curl");
+    curl.args(["--silent", "--show-error", "-w", "\n%{http_code}", "-X", method]);
+    for header in headers {
+        curl.args(["-H", header]);
+    }
+    if let Some(body) = body {
+        curl.args(["-H", "Content-Type: application/json", "-d", &body.to_string()]);
+    }
+    let output = curl.arg(url).output().expect("curl is installed");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (body, status) = text.rsplit_once('\n').expect("curl prints the status last");
+    let body = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.to_owned()));
+    (status.parse().expect("a status"), body)
 }

@@ -43,7 +43,7 @@ async fn a_service_that_is_not_forwarded_is_not_there() {
 }
 
 #[test]
-fn services_of_the_settings_are_where_the_callers_own_addresses_say() {
+fn section_6_services_of_the_settings_are_where_the_callers_own_addresses_say() {
     let services = HostServices::start();
     let mut fixture = Fixture::new();
     services.name_to(&mut fixture);
