@@ -12,6 +12,7 @@ mod causes;
 mod conclude;
 mod credential;
 mod dead_letter;
+mod delta;
 mod direct;
 mod disk_space;
 mod egress;
@@ -60,6 +61,7 @@ pub use causes::with_causes;
 pub use conclude::{Evidence, conclude};
 pub use credential::Credential;
 pub use dead_letter::DeadLetter;
+pub use delta::{Delta, DeltaKind};
 pub use direct::{DirectSetup, DirectTool, Effort, NOTHING_TO_SEAL, Thinking};
 pub use disk_space::DiskSpace;
 pub use egress::{

@@ -2,7 +2,8 @@
 //!
 //! A wake is a hint and never the data. Whoever is woken reads the store; whoever missed the wake polls. There are two
 //! kinds: that there may be something to do is for everybody, and that a run has new events is for readers only. A node
-//! with many runs would otherwise look at each of them whenever one of them says a line.
+//! with many runs would otherwise look at each of them whenever one of them says a line. A datagram that is not empty has
+//! [`Hint`]s for readers.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,8 +15,15 @@ use std::sync::Arc;
 use cofferdam_core::NodeId;
 use rustix::fs::{Mode, OFlags};
 use tokio::net::UnixDatagram;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
+
+use crate::hints::{self, Hint};
+
+/// The longest datagram: what a socket takes by default is more.
+pub(crate) const MOST_DATAGRAM: usize = 64 << 10;
+/// How many hints wait for somebody who is slow to take them. Those that are more are lost to them.
+const MOST_HINTS: usize = 1_024;
 
 /// Who listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,22 +49,30 @@ impl Listens {
 pub struct Wakes {
     count: watch::Receiver<u64>,
     /// Kept so that somebody listens.
-    _source: Arc<WakeSource>,
+    source: Arc<WakeSource>,
 }
 
 /// Somebody who counts wakes, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct WakeSource {
-    /// Kept so that the count never closes where nobody listens.
+    /// Kept so that nothing closes where nobody listens.
     counts: Arc<Counts>,
     listening: Option<JoinHandle<()>>,
 }
 
-/// How many wakes came for whom.
-#[derive(Debug, Default)]
+/// How many wakes came for whom, and the hints that come with them.
+#[derive(Debug)]
 pub(crate) struct Counts {
     workers: watch::Sender<u64>,
     readers: watch::Sender<u64>,
+    hints: broadcast::Sender<Hint>,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        let hints = broadcast::Sender::new(MOST_HINTS);
+        Self { workers: watch::Sender::default(), readers: watch::Sender::default(), hints }
+    }
 }
 
 impl Counts {
@@ -69,6 +85,13 @@ impl Counts {
     /// A run has new events.
     pub(crate) fn wake_readers(&self) {
         self.readers.send_modify(|count| *count += 1);
+    }
+
+    /// Somebody says something. Most processes ask for no hints, and then none is read.
+    pub(crate) fn hint(&self, message: &str) {
+        if self.hints.receiver_count() > 0 {
+            hints::read(message).for_each(|hint| drop(self.hints.send(hint)));
+        }
     }
 }
 
@@ -96,8 +119,13 @@ impl Wakes {
         let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         let listen = WakeListener::register(folder, name, listens).ok().map(|listener| {
             async move |counts: Arc<Counts>| {
-                while listener.wait().await.is_ok() {
-                    counts.wake();
+                let mut message = vec![0; MOST_DATAGRAM];
+                while let Ok(length) = listener.hear(&mut message).await {
+                    match std::str::from_utf8(&message[..length]) {
+                        Ok("") => counts.wake(),
+                        Ok(message) => counts.hint(message),
+                        Err(_) => {}
+                    }
                 }
             }
         });
@@ -109,7 +137,7 @@ impl Wakes {
             Listens::Worker => source.counts.workers.subscribe(),
             Listens::Reader => source.counts.readers.subscribe(),
         };
-        Self { count, _source: source }
+        Self { count, source }
     }
 
     /// The count. It never closes as long as this is kept.
@@ -117,11 +145,17 @@ impl Wakes {
     pub fn count(&self) -> watch::Receiver<u64> {
         self.count.clone()
     }
+
+    /// What live runs say from now on, to a reader that wants to know. It never closes as long as this is kept.
+    #[must_use]
+    pub fn hints(&self) -> broadcast::Receiver<Hint> {
+        self.source.counts.hints.subscribe()
+    }
 }
 
 /// A process that wants to be woken. Its socket goes when it is dropped.
 #[derive(Debug)]
-pub struct WakeListener {
+pub(crate) struct WakeListener {
     socket: UnixDatagram,
     folder: OwnedFd,
     name: String,
@@ -132,7 +166,7 @@ impl WakeListener {
     ///
     /// # Errors
     /// If the folder cannot be opened or the socket not be made.
-    pub fn register(folder: &Path, node: &NodeId, listens: Listens) -> io::Result<Self> {
+    fn register(folder: &Path, node: &NodeId, listens: Listens) -> io::Result<Self> {
         let folder = open_folder(folder)?;
         let name = format!("{node}{}", listens.suffix());
         // Bound under another name first: between the making of the file and the end of the bind a
@@ -145,14 +179,12 @@ impl WakeListener {
         Ok(Self { socket, folder, name })
     }
 
-    /// Waits for the next wake. Those that came meanwhile count as one.
+    /// Waits for the next datagram, and returns its length: a wake has none.
     ///
     /// # Errors
     /// If the socket fails.
-    pub async fn wait(&self) -> io::Result<()> {
-        self.socket.recv(&mut [0; 1]).await?;
-        while self.socket.try_recv(&mut [0; 1]).is_ok() {}
-        Ok(())
+    async fn hear(&self, message: &mut [u8]) -> io::Result<usize> {
+        self.socket.recv(message).await
     }
 }
 
@@ -168,15 +200,20 @@ impl Drop for WakeListener {
 /// # Errors
 /// If the folder cannot be read. A socket that cannot take the wake is no error.
 pub fn wake_all(folder: &Path) -> io::Result<()> {
-    wake_those(folder, &[Listens::Worker, Listens::Reader])
+    send(folder, &[Listens::Worker, Listens::Reader], &[])
 }
 
 /// The same for readers alone.
 pub(crate) fn wake_readers(folder: &Path) -> io::Result<()> {
-    wake_those(folder, &[Listens::Reader])
+    send(folder, &[Listens::Reader], &[])
 }
 
-fn wake_those(folder: &Path, those: &[Listens]) -> io::Result<()> {
+/// Hands hints to every reader, in one datagram.
+pub(crate) fn send_hints(folder: &Path, message: &str) -> io::Result<()> {
+    send(folder, &[Listens::Reader], message.as_bytes())
+}
+
+fn send(folder: &Path, those: &[Listens], message: &[u8]) -> io::Result<()> {
     let opened = open_folder(folder)?;
     let sender = std::os::unix::net::UnixDatagram::unbound()?;
     sender.set_nonblocking(true)?;
@@ -186,9 +223,9 @@ fn wake_those(folder: &Path, those: &[Listens]) -> io::Result<()> {
             continue;
         }
         let path = within(&opened, &name);
-        match sender.send_to(&[], &path) {
+        match sender.send_to(message, &path) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => remove_if_there(&path)?,
-            // A full queue means that it has wakes to read; anything else is left to polling.
+            // A full queue means that it has wakes or hints to read; anything else is left to polling.
             Ok(_) | Err(_) => {}
         }
     }

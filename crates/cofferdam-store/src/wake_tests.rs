@@ -7,7 +7,7 @@ fn node(number: u128) -> NodeId {
 }
 
 async fn is_woken(listener: &WakeListener) -> bool {
-    tokio::time::timeout(Duration::from_secs(5), listener.wait()).await.is_ok()
+    tokio::time::timeout(Duration::from_secs(5), listener.hear(&mut [])).await.is_ok()
 }
 
 #[tokio::test]

@@ -1,12 +1,13 @@
-//! Wakes between the nodes of one database: NOTIFY and LISTEN. A wake is a hint and never the data.
+//! Wakes between the nodes of one database: NOTIFY and LISTEN. A wake is a hint and never the data. What runs are saying
+//! rides along as the payload of a channel of its own.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use cofferdam_core::StoreUrl;
-use sqlx::PgPool;
+use cofferdam_core::{Delta, RunId, StoreUrl};
 use sqlx::postgres::{PgListener, PgPoolOptions};
+use sqlx::{AssertSqlSafe, PgPool};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -14,12 +15,17 @@ use tokio::time::timeout;
 use super::Postgres;
 use super::open::connect_to;
 use crate::error::OpenError;
+use crate::hints::Waiting;
 use crate::options::{Pooler, PostgresOptions};
 use crate::wake::{Counts, Listens, WakeSource, Wakes};
 
 const CHANNEL: &str = "cofferdam_wake";
 /// For readers alone.
 const READERS_CHANNEL: &str = "cofferdam_read";
+/// For readers alone, with what runs are saying.
+const HINTS_CHANNEL: &str = "cofferdam_hint";
+/// A payload has to be shorter than 8000 bytes.
+const MOST_PAYLOAD: usize = 7_900;
 /// Simple queries, which need no transaction around them behind a pooler.
 const NOTIFY: &str = "NOTIFY cofferdam_wake";
 const NOTIFY_READERS: &str = "NOTIFY cofferdam_read";
@@ -40,6 +46,10 @@ impl Postgres {
         self.shared.waker.wake(Due::Readers);
     }
 
+    pub(crate) fn hint(&self, run: &RunId, delta: Delta) {
+        self.shared.waker.hint(run, delta);
+    }
+
     /// All listeners of this process share one connection.
     pub(crate) fn wakes(&self, listens: Listens) -> Wakes {
         Wakes::from_source(self.shared.listener.source(), listens)
@@ -56,6 +66,7 @@ pub(super) struct Waker {
 #[derive(Debug, Default)]
 struct Signal {
     due: AtomicU8,
+    hints: Waiting,
     notify: Notify,
 }
 
@@ -89,7 +100,7 @@ impl Waker {
         let sending = tokio::spawn(async move {
             loop {
                 heard.notify.notified().await;
-                send(&pool, heard.take()).await;
+                send(&pool, &heard).await;
                 tokio::time::sleep(BETWEEN_WAKES).await;
             }
         });
@@ -100,9 +111,14 @@ impl Waker {
         self.signal.ask_for(due);
     }
 
+    fn hint(&self, run: &RunId, delta: Delta) {
+        self.signal.hints.add(run, delta);
+        self.signal.notify.notify_one();
+    }
+
     /// Sends what has not been sent, before the process ends.
     pub(super) async fn flush(&self, pool: &PgPool) {
-        send(pool, self.signal.take()).await;
+        send(pool, &self.signal).await;
     }
 }
 
@@ -112,14 +128,25 @@ impl Drop for Waker {
     }
 }
 
-/// A wake that cannot be sent is left to polling.
-async fn send(pool: &PgPool, due: Due) {
-    let notify = match due {
-        Due::Nobody => return,
-        Due::Readers => NOTIFY_READERS,
-        Due::All => NOTIFY,
+/// A wake that cannot be sent is left to polling, and a hint to its event.
+async fn send(pool: &PgPool, signal: &Signal) {
+    let wake = match signal.take() {
+        Due::Nobody => None,
+        Due::Readers => Some(NOTIFY_READERS.to_owned()),
+        Due::All => Some(NOTIFY.to_owned()),
     };
-    let _ = timeout(ANSWER, sqlx::raw_sql(notify).execute(pool)).await;
+    let hints = signal.hints.take(MOST_PAYLOAD);
+    let statements: Vec<String> = hints.iter().map(|hints| notify_of(hints)).chain(wake).collect();
+    if !statements.is_empty() {
+        // They are one transaction, and so one lock.
+        let together = AssertSqlSafe(statements.join(";"));
+        let _ = timeout(ANSWER, sqlx::raw_sql(together).execute(pool)).await;
+    }
+}
+
+/// A simple query has no arguments, so that the payload is part of its text. There is no dollar in it.
+fn notify_of(hints: &str) -> String {
+    format!("NOTIFY {HINTS_CHANNEL}, $hint${hints}$hint$")
 }
 
 /// Hears wakes, from the first time that somebody asks.
@@ -179,7 +206,7 @@ async fn listen(url: &StoreUrl, counts: &Counts) {
 async fn start(pool: &PgPool) -> Result<PgListener, sqlx::Error> {
     let mut listener = PgListener::connect_with(pool).await?;
     listener.eager_reconnect(false);
-    listener.listen_all([CHANNEL, READERS_CHANNEL]).await?;
+    listener.listen_all([CHANNEL, READERS_CHANNEL, HINTS_CHANNEL]).await?;
     Ok(listener)
 }
 
@@ -189,6 +216,7 @@ async fn hear(mut listener: PgListener, counts: &Counts) {
     loop {
         match timeout(SILENCE, listener.try_recv()).await {
             Ok(Ok(Some(wake))) if wake.channel() == READERS_CHANNEL => counts.wake_readers(),
+            Ok(Ok(Some(wake))) if wake.channel() == HINTS_CHANNEL => counts.hint(wake.payload()),
             Ok(Ok(Some(_))) => counts.wake(),
             Ok(Ok(None) | Err(_)) => return,
             Err(_) => match timeout(ANSWER, sqlx::raw_sql("SELECT 1").execute(&mut listener)).await {

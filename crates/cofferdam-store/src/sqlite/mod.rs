@@ -6,6 +6,7 @@
 //! thread and back, so that going there for each statement would cost more than the statements do (0027).
 
 mod check;
+mod hints;
 mod migrate;
 mod open;
 mod readers;
@@ -13,9 +14,10 @@ mod session;
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
+use cofferdam_core::{Delta, RunId};
 use rusqlite::Connection;
 use tokio::sync::{Mutex, OnceCell};
 
@@ -40,6 +42,8 @@ struct Shared {
     ledger: OnceCell<Arc<Mutex<Connection>>>,
     /// Where processes of this record listen for wakes.
     wake_folder: PathBuf,
+    /// Sends hints; there once the first one is said.
+    hints: OnceLock<hints::Sender>,
 }
 
 impl Sqlite {
@@ -77,6 +81,11 @@ impl Sqlite {
             drive(work(&mut AnySession::Sqlite(&mut session)))
         })
         .await
+    }
+
+    /// Tells readers a piece of what a run is saying.
+    pub(crate) fn hint(&self, run: &RunId, delta: Delta) {
+        self.shared.hints.get_or_init(|| hints::Sender::start(self.wake_folder())).send(run, delta);
     }
 
     /// The folder of wake sockets, beside the database.

@@ -1,7 +1,7 @@
 //! Opens the database.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -39,6 +39,7 @@ impl Sqlite {
                 readers: Readers::of(path),
                 ledger: OnceCell::new(),
                 wake_folder: path.with_file_name("nodes"),
+                hints: OnceLock::new(),
             }),
         })
     }

@@ -1,6 +1,6 @@
 //! The nodes that execute runs, and how they wake each other.
 
-use cofferdam_core::NodeId;
+use cofferdam_core::{Delta, NodeId, RunId};
 
 use super::Store;
 use crate::error::Error;
@@ -24,6 +24,15 @@ impl Store {
         match self {
             Self::Sqlite(store) => drop(wake_readers(store.wake_folder())),
             Self::Postgres(store) => store.wake_readers(),
+        }
+    }
+
+    /// Tells readers a piece of what a live run is saying, without secrets. It never waits, may be lost and is not kept: the
+    /// event that the piece belongs to has all of it. Must be called within a tokio runtime.
+    pub fn hint(&self, run: &RunId, delta: Delta) {
+        match self {
+            Self::Sqlite(store) => store.hint(run, delta),
+            Self::Postgres(store) => store.hint(run, delta),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cofferdam_core::{Delta, DeltaKind, RunId};
 use cofferdam_store::{Listens, Wakes};
 
 use crate::fixture::node;
@@ -39,6 +40,28 @@ on_every_store! {
         store.wake_readers();
         assert!(is_woken(&reader, reads).await);
         assert_eq!(*worker.count().borrow(), works);
+    }
+
+    async fn what_a_run_says_reaches_readers_as_it_was_said(fixture: Fixture) {
+        let stores = [fixture.open().await, fixture.open().await];
+        let reader = stores[1].wakes(&node(2), Listens::Reader);
+        let mut hints = reader.hints();
+        // Hints are not kept: this one says when the reader listens.
+        stores[0].wake();
+        assert!(is_woken(&reader, 0).await);
+        // What would end a quoted text, of each kind, and what has to be escaped.
+        let text = "'; DROP TABLE runs; -- $hint$ $$ \\ \" ' \u{0} \n ü🦀".repeat(500);
+        let said = Delta { attempt: 1, turn: 3, index: 2, kind: DeltaKind::Thinking, at: 0, text: text.clone() };
+        stores[0].hint(&RunId::new(1, 7), said);
+        let mut heard = String::new();
+        while heard.len() < text.len() {
+            let hint = tokio::time::timeout(Duration::from_secs(20), hints.recv()).await.unwrap().unwrap();
+            assert_eq!((&hint.run, hint.delta.block(), hint.delta.kind), (&RunId::new(1, 7), (1, 3, 2), DeltaKind::Thinking));
+            assert_eq!(hint.delta.at, heard.chars().count() as u64, "in order, and nothing is missing");
+            heard.push_str(&hint.delta.text);
+        }
+        assert_eq!(heard, text);
+        stores[0].ping().await.unwrap();
     }
 
     async fn many_wakes_make_nobody_wait(fixture: Fixture) {
