@@ -5,9 +5,6 @@ use serde_json::{Value, json};
 
 use crate::usage::Usage;
 
-/// An answer that is longer is not one of a model that was told how long it may be.
-const LONGEST_ANSWER: usize = 16 << 20;
-
 /// The only key of a tool's input where the model wrote none that is JSON. The API wants an object back.
 pub(crate) const NOT_JSON: &str = "INVALID_JSON";
 
@@ -45,7 +42,6 @@ pub(crate) struct Assembly {
     blocks: Vec<Block>,
     stop_reason: Option<String>,
     usage: Usage,
-    size: usize,
     is_whole: bool,
 }
 
@@ -151,10 +147,6 @@ struct ServerTools {
 impl Assembly {
     /// Takes the data of one event, and shows what it adds.
     pub(crate) fn take(&mut self, data: &[u8], show: &mut dyn FnMut(Piece<'_>)) -> Result<(), Fault> {
-        self.size = self.size.saturating_add(data.len());
-        if self.size > LONGEST_ANSWER {
-            return Err(Fault::Senseless("it is longer than any answer"));
-        }
         let event = serde_json::from_slice(data);
         match event.map_err(|_| Fault::Senseless("an event is not one of the Messages API"))? {
             Event::Error { error: Told { kind, message } } => Err(Fault::Told { kind, message }),

@@ -115,15 +115,3 @@ fn a_failure_in_the_stream_is_told_as_one() {
     let told = Fault::Told { kind: "overloaded_error".to_owned(), message: "busy".to_owned() };
     assert_eq!(assembled(&[start(), error]), Err(told));
 }
-
-#[test]
-fn an_answer_without_bounds_is_not_kept() {
-    let mut assembly = Assembly::default();
-    assembly.take(start().to_string().as_bytes(), &mut |_| {}).unwrap();
-    assembly
-        .take(block(0, json!({ "type": "text", "text": "" })).to_string().as_bytes(), &mut |_| {})
-        .unwrap();
-    let more = delta(0, json!({ "type": "text_delta", "text": "x".repeat(1 << 20) })).to_string();
-    let taken = (0..32).map(|_| assembly.take(more.as_bytes(), &mut |_| {}));
-    assert!(taken.filter(Result::is_err).count() >= 15);
-}

@@ -30,11 +30,11 @@ pub(crate) fn body(settings: &Settings, tools: &Tools, history: &History) -> Byt
         body["tools"] = json!(definitions);
     }
     if let Some(thinking) = settings.thinking {
+        // Some models think and keep it to themselves unless they are asked.
         body["thinking"] = match thinking {
-            // Some models think and keep it to themselves unless they are asked.
             Thinking::Adaptive => json!({ "type": "adaptive", "display": "summarized" }),
             Thinking::Enabled { budget_tokens } => {
-                json!({ "type": "enabled", "budget_tokens": budget_tokens })
+                json!({ "type": "enabled", "budget_tokens": budget_tokens, "display": "summarized" })
             }
             Thinking::Disabled => json!({ "type": "disabled" }),
         };

@@ -21,16 +21,25 @@ pub(super) struct Splitter {
 
 impl Splitter {
     /// Reads the next piece of the stream, and gives the data of each event that ends in it.
-    pub(super) fn feed(&mut self, piece: &[u8], mut on: impl FnMut(&[u8])) -> Result<(), TooLong> {
-        for &byte in piece {
-            let was_return = std::mem::replace(&mut self.after_return, byte == b'\r');
-            match byte {
-                b'\n' if was_return => {}
-                b'\n' | b'\r' => self.end_line(&mut on),
-                _ if self.line.len() + self.data.len() >= LONGEST_EVENT => return Err(TooLong),
-                _ => self.line.push(byte),
+    pub(super) fn feed(&mut self, mut piece: &[u8], mut on: impl FnMut(&[u8])) -> Result<(), TooLong> {
+        while let Some(end) = piece.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            let is_rest_of_end = end == 0 && piece[0] == b'\n' && self.after_return;
+            self.after_return = piece[end] == b'\r';
+            if !is_rest_of_end {
+                self.keep(&piece[..end])?;
+                self.end_line(&mut on);
             }
+            piece = &piece[end + 1..];
         }
+        self.after_return &= piece.is_empty();
+        self.keep(piece)
+    }
+
+    fn keep(&mut self, part: &[u8]) -> Result<(), TooLong> {
+        if self.line.len() + self.data.len() + part.len() > LONGEST_EVENT {
+            return Err(TooLong);
+        }
+        self.line.extend_from_slice(part);
         Ok(())
     }
 

@@ -22,6 +22,8 @@ use crate::answer::{Answer, Assembly, Piece};
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// How long the server may say nothing. It sends a ping now and then while the model works.
 const SILENCE: Duration = Duration::from_secs(300);
+/// How much is read of an answer. The longest that a model gives comes in some hundred thousand events of a hundred bytes.
+const LONGEST_ANSWER: usize = 32 << 20;
 /// How much is read of an answer that says what went wrong.
 const LONGEST_REFUSAL: usize = 64 << 10;
 
@@ -89,11 +91,16 @@ impl Exchange<'_> {
 
 async fn read(mut body: Incoming, show: &mut (dyn FnMut(Piece<'_>) + Send)) -> Result<Answer, ModelTrouble> {
     let (mut splitter, mut assembly) = (Splitter::default(), Assembly::default());
+    let mut length = 0;
     while !assembly.is_whole() {
         let frame = timeout(SILENCE, body.frame()).await.map_err(|_| broken("the server says nothing"))?;
         let Some(frame) = frame else { return Err(broken("it has no end")) };
         let frame = frame.map_err(|error| broken(&with_causes(&error)))?;
         let Ok(piece) = frame.into_data() else { continue };
+        length += piece.len();
+        if length > LONGEST_ANSWER {
+            return Err(broken("it is longer than any answer"));
+        }
         let mut fault = None;
         let split = splitter.feed(&piece, |data| {
             if fault.is_none() && !assembly.is_whole() {

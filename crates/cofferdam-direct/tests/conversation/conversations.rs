@@ -46,7 +46,8 @@ async fn a_request_has_what_was_asked_for_and_marks_what_never_changes() {
     let cached = json!({ "type": "ephemeral" });
     for body in [first, second] {
         assert_eq!(body["system"], json!([{ "type": "text", "text": "Be brief.", "cache_control": cached }]));
-        assert_eq!(body["thinking"], json!({ "type": "enabled", "budget_tokens": 2000 }));
+        let thinking = json!({ "type": "enabled", "budget_tokens": 2000, "display": "summarized" });
+        assert_eq!(body["thinking"], thinking);
         assert_eq!(body["output_config"], json!({ "effort": "low" }));
         assert_eq!((&body["max_tokens"], &body["stream"]), (&json!(1000), &json!(true)));
         assert_eq!(body["tools"][0]["name"], "Echo");

@@ -1,14 +1,16 @@
 //! A model that fails in every way there is.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 
 use cofferdam_core::{ModelTrouble, TroubleKind};
-use cofferdam_direct::{Ended, History, Turn, converse};
+use cofferdam_direct::{Ended, History, ModelClient, Turn, converse};
 use cofferdam_scripted_model::{Answer, Cut, Garbage, Script, ScriptedModel};
 use serde_json::json;
+use tokio::sync::mpsc;
 
-use crate::rig::{Led, Post, Record, client, echo, lead, lead_with, say, settings};
+use crate::rig::{Led, Post, Record, client, echo, impatient, lead, lead_with, say, settings};
 
 fn trouble(led: &Led) -> &ModelTrouble {
     led.ended.trouble.as_ref().expect("the model failed")
@@ -117,39 +119,39 @@ async fn nothing_is_done_that_cannot_be_recorded() {
     assert_eq!(model.calls(), 1);
 }
 
-/// A conversation without tools, and what it recorded.
+/// A conversation with whoever listens there, and what it recorded.
 async fn talk(address: SocketAddr) -> (Ended, Record) {
+    talk_with(&client(address)).await
+}
+
+async fn talk_with(client: &ModelClient) -> (Ended, Record) {
     let record = Record::default();
     let (mut journal, mut mail) = (record.clone(), Post::new(&record));
     let history = History { before: Vec::new(), own: vec![Turn::prompt("Do it")] };
-    let client = client(address);
-    let ended = converse(&settings(), history, &client, &echo(), &mut journal, &mut mail).await.unwrap();
+    let ended = converse(&settings(), history, client, &echo(), &mut journal, &mut mail).await.unwrap();
     (ended, record)
 }
 
-/// Answers each connection with these bytes, and then closes it. Every other one, after the first, gets `rest` instead.
-fn serve(first: Vec<u8>, rest: Vec<u8>) -> SocketAddr {
+/// Answers each connection with what `answer` writes into it, and then closes it.
+fn serve(mut answer: impl FnMut(&mut TcpStream) + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
-        let answers = std::iter::once(first).chain(std::iter::repeat(rest));
-        for (connection, answer) in listener.incoming().zip(answers) {
+        for connection in listener.incoming() {
             let mut connection = connection.unwrap();
-            // The client sends its request whole and waits; it closes after it has the answer.
-            let mut request = [0; 1 << 16];
-            let _ = connection.read(&mut request);
-            let _ = connection.write_all(&answer);
-            let _ = connection.shutdown(std::net::Shutdown::Write);
+            // The client sends its request whole and waits; that it is gone is seen when it is written to.
+            let _ = connection.read(&mut [0; 1 << 16]);
+            answer(&mut connection);
         }
     });
     address
 }
 
-/// A stream as the scripted model sends it, with all that an answer may have.
+/// A stream as the scripted model sends it, with text and thinking.
 fn recorded() -> Vec<u8> {
-    let answer = Answer { chunk_chars: 3, ..Answer::text("It is 4. ✓").thinking("hm") };
+    let answer = Answer { chunk_chars: 2, ..Answer::text("4 \u{2713}").thinking("hm") };
     let model = ScriptedModel::start(Script::new([answer]).counting_asides());
-    let mut connection = std::net::TcpStream::connect(model.address()).unwrap();
+    let mut connection = TcpStream::connect(model.address()).unwrap();
     let body = json!({ "model": "m", "stream": true, "messages": [] }).to_string();
     let head = "POST /v1/messages HTTP/1.1\r\nhost: m\r\nconnection: close\r\ncontent-length";
     write!(connection, "{head}: {}\r\n\r\n{body}", body.len()).unwrap();
@@ -161,23 +163,70 @@ fn recorded() -> Vec<u8> {
 #[tokio::test]
 async fn a_stream_that_is_cut_at_any_byte_is_never_taken_for_a_whole_one() {
     let whole = recorded();
-    let (ended, record) = talk(serve(whole.clone(), Vec::new())).await;
-    assert_eq!(ended.report.result.as_deref(), Some("It is 4. ✓"));
-    let end = whole.windows(12).position(|part| part == b"message_stop").unwrap();
-    let expected = record.turns();
-    for cut in 0..whole.len() {
-        let (ended, record) = talk(serve(whole[..cut].to_vec(), whole.clone())).await;
-        let failed = ended.trouble.as_ref().map(|trouble| trouble.kind);
-        match failed {
-            // Nothing was shown, and it was asked again; or what was cut off says nothing more.
+    let cut = Arc::new(Mutex::new(None::<usize>));
+    let address = serve({
+        let (whole, cut) = (whole.clone(), Arc::clone(&cut));
+        move |connection| {
+            let end = cut.lock().unwrap().take().unwrap_or(whole.len());
+            let _ = connection.write_all(&whole[..end]);
+        }
+    });
+    let (ended, record) = talk(address).await;
+    assert_eq!(ended.report.result.as_deref(), Some("4 \u{2713}"));
+    let (expected, shown) = (record.turns(), record.shown_text());
+    let last_event = whole.windows(12).rposition(|part| part == b"message_stop").unwrap();
+    let mut failures = 0;
+    for at in 0..whole.len() {
+        *cut.lock().unwrap() = Some(at);
+        let (ended, record) = talk(address).await;
+        match ended.trouble {
+            // Nothing was shown, and it was asked again; or what is missing says nothing more.
             None => {
-                assert_eq!(record.turns(), expected, "cut at {cut}");
-                assert_eq!(record.shown_text(), "It is 4. ✓", "cut at {cut}");
+                assert_eq!(record.turns(), expected, "cut at {at}");
+                assert_eq!(record.shown_text(), shown, "cut at {at}");
             }
-            Some(kind) => {
-                assert_eq!(kind, TroubleKind::Broken, "cut at {cut}");
-                assert!(cut < end + 60 && record.turns().is_empty(), "cut at {cut}");
+            Some(trouble) => {
+                failures += 1;
+                assert_eq!(trouble.kind, TroubleKind::Broken, "cut at {at}");
+                assert!(at < last_event + 40 && record.turns().is_empty(), "cut at {at}");
             }
         }
+    }
+    assert!(failures > whole.len() / 4, "{failures} of {}", whole.len());
+}
+
+const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+const START: &str = r#"data: {"type":"message_start","message":{"id":"m","model":"m"}}
+
+data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","input":{}}}
+
+"#;
+#[tokio::test]
+async fn an_answer_without_an_end_is_left_after_a_bound() {
+    let much = "x".repeat(4000);
+    let delta = json!({ "type": "input_json_delta", "partial_json": much });
+    let delta = json!({ "type": "content_block_delta", "index": 0, "delta": delta });
+    for (part, message) in [
+        (much.clone(), "too long"),
+        (format!("data: {much}\n"), "too long"),
+        (format!(": {much}\n\n"), "longer than any answer"),
+        (format!("data: {delta}\n\n"), "longer than any answer"),
+    ] {
+        let (sender, mut sent) = mpsc::unbounded_channel();
+        let address = serve(move |connection| {
+            let _ = connection.write_all((STREAM_HEAD.to_owned() + START).as_bytes());
+            let mut count = 0;
+            while connection.write_all(part.as_bytes()).is_ok() {
+                count += part.len();
+            }
+            let _ = sender.send(count);
+        });
+        let (ended, record) = talk_with(&impatient(address)).await;
+        let trouble = ended.trouble.expect("it is no answer");
+        assert!(trouble.message.contains(message), "{message}: {}", trouble.message);
+        assert!(record.turns().is_empty());
+        // The client has left, and what it took is bounded; the sockets hold some of what was sent.
+        let sent = sent.recv().await.unwrap();
+        assert!(sent < 48 << 20, "{message}: {sent} bytes were sent");
     }
 }

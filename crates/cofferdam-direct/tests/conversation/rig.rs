@@ -25,10 +25,19 @@ impl Connect for Tcp {
     }
 }
 
-/// A client that waits for nothing.
+/// A client that asks again at once.
 pub(crate) fn client(address: SocketAddr) -> ModelClient {
-    let wait = Duration::from_millis(1);
-    let patience = Patience { retries: 4, first_wait: wait, longest_wait: Duration::from_millis(1500) };
+    client_that_asks_again(address, 4)
+}
+
+/// A client that asks once.
+pub(crate) fn impatient(address: SocketAddr) -> ModelClient {
+    client_that_asks_again(address, 0)
+}
+
+fn client_that_asks_again(address: SocketAddr, retries: u32) -> ModelClient {
+    let (first_wait, longest_wait) = (Duration::from_millis(1), Duration::from_millis(1500));
+    let patience = Patience { retries, first_wait, longest_wait };
     ModelClient::new(Arc::new(Tcp(address)), http::HeaderMap::new(), patience)
 }
 
