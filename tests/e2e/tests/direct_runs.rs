@@ -5,12 +5,17 @@ use std::time::{Duration, Instant};
 use cofferdam_core::{DirectSetup, Network, RunId, RunRequest, RunState, Source, Work};
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{DetachedNode, Fixture, Marks, Queue, Record, node_id};
-use cofferdam_scripted_model::{Answer, Ending, Kind, Script, ScriptedModel};
+use cofferdam_scripted_model::{Answer, Ending, Kind, Script, ScriptedModel, ToolCall};
 use cofferdam_test_marks::once;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const KEY: &str = "sk-ant-the-key-of-the-caller";
 const IN_TIME: Duration = Duration::from_secs(60);
+
+/// A call of a tool that the run has not: its result is an error, and the conversation goes on.
+fn a_call() -> Answer {
+    Answer::tools([ToolCall::Raw { name: "Bash".to_owned(), input: json!({ "command": "ls" }) }])
+}
 
 struct Stage {
     // Before the fixture, which looks for what is left.
@@ -106,7 +111,7 @@ fn a_question_is_answered_without_a_process() {
 #[test]
 fn a_node_that_is_killed_in_the_middle_goes_on_with_what_was_said() {
     let answers = [
-        Answer::shell("ls").saying("I look around."),
+        a_call().saying("I look around."),
         Answer::text("Nobody hears this.").held_at("second"),
         Answer::text("It is 4."),
     ];
@@ -134,7 +139,7 @@ fn a_node_that_is_killed_in_the_middle_goes_on_with_what_was_said() {
 fn a_node_that_is_killed_after_any_entry_loses_and_repeats_nothing() {
     // The prompt, the call of a tool, its result, the end.
     for entry in 1..=4 {
-        let mut stage = Stage::new([Answer::shell("ls"), Answer::text("It is 4.")]);
+        let mut stage = Stage::new([a_call(), Answer::text("It is 4.")]);
         let run = stage.ask(|_| {});
         stage.start_node(Some(&format!("store.record_turns:{entry}")));
         let mut node = stage.node.take().expect("a node runs");
@@ -174,13 +179,18 @@ fn a_cancel_ends_a_call_at_once() {
 #[once]
 #[test]
 fn what_people_say_is_in_the_next_request_and_has_its_receipt() {
-    let mut stage = Stage::new([Answer::shell("ls").held_at("first"), Answer::text("Briefly: 4.")]);
+    let mut stage = Stage::new([a_call().held_at("first"), Answer::text("Briefly: 4.")]);
     let run = stage.ask(|_| {});
     stage.start_node(None);
     stage.model.wait_held("first");
-    let sent = stage.fixture.cofferdam(["runs", "send", run.as_str(), "--steer", "be brief"]);
-    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    // It waits for the receipt.
+    let mut command = stage.fixture.command();
+    command.args(["runs", "send", run.as_str(), "--steer", "be brief"]);
+    let mut sending = command.spawn().expect("it starts");
+    let accepted = || stage.fixture.events(run.as_str()).iter().any(|one| one["type"] == "message.accepted");
+    wait_until(IN_TIME, "the message is accepted", accepted);
     stage.model.release("first");
+    assert!(sending.wait().expect("it ends").success());
     let record = stage.ends(&run);
     assert_eq!(record.outcome(), "succeeded", "{:#}", record.shown["outcome"]);
     assert_eq!(record.data_of("message.delivered").len(), 1, "{:?}", record.events);
@@ -209,7 +219,7 @@ fn its_time_is_held_and_a_budget_is_held() {
     let record = stage.ends(&run);
     assert_eq!(record.outcome(), "timed_out", "{:#}", record.shown["outcome"]);
 
-    let mut stage = Stage::new([Answer::shell("ls"), Answer::text("It is 4.")]);
+    let mut stage = Stage::new([a_call(), Answer::text("It is 4.")]);
     let run = stage.ask(|request| request.policy.budget.max_model_calls = Some(1));
     stage.start_node(None);
     let record = stage.ends(&run);

@@ -78,7 +78,8 @@ impl Stage {
     /// Claims the run, and keeps a turn of it.
     async fn talk(&self, run: &RunId, first: u64) -> cofferdam_store::Lease {
         let owner = Owner { node: NodeId::new(1, 1), place: self.place.clone() };
-        let claimed = self.store.claim_run(run, &owner, now_ms(), 30_000, &ClaimRules::default()).await.unwrap();
+        let claimed =
+            self.store.claim_run(run, &owner, now_ms(), 30_000, &ClaimRules::default()).await.unwrap();
         let lease = claimed.expect("it is claimable").lease;
         let said = NewTurns { first, contents: vec!["{}".to_owned()], ..NewTurns::default() };
         self.store.record_turns(&lease, &said, now_ms()).await.unwrap();

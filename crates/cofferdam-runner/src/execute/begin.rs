@@ -215,16 +215,22 @@ async fn reopen(attempt: &mut Attempt<'_>, backend: &dyn Backend) -> Result<Opti
 
 /// Whether the record says that the attempt's sandbox is made.
 pub(crate) async fn has_created(node: &Node, claimed: &Claimed) -> Result<bool, cofferdam_store::Error> {
+    has_told(node, claimed, EventType::SandboxCreated).await
+}
+
+/// Whether the record has an event of this type of the attempt.
+pub(super) async fn has_told(
+    node: &Node,
+    claimed: &Claimed,
+    event_type: EventType,
+) -> Result<bool, cofferdam_store::Error> {
     let number = claimed.attempt.number;
     let mut after = 0;
     loop {
         let events = node.store.events_after(&claimed.attempt.run, after, 500).await?;
         let Some(last) = events.last() else { return Ok(false) };
         after = last.seq;
-        let created = |event: &cofferdam_core::Event| {
-            event.attempt == Some(number) && event.event_type == EventType::SandboxCreated
-        };
-        if events.iter().any(created) {
+        if events.iter().any(|event| event.attempt == Some(number) && event.event_type == event_type) {
             return Ok(true);
         }
     }

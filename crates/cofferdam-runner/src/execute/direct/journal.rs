@@ -1,7 +1,7 @@
 //! Keeps what was said, in the record.
 
 use async_trait::async_trait;
-use cofferdam_core::{MAX_EVENT_TEXT, NewEvent};
+use cofferdam_core::{EventType, MAX_EVENT_TEXT, NewEvent};
 use cofferdam_direct::{Delta, Entry, Fact, Journal, JournalError};
 use cofferdam_store::{Error, NewTurns};
 use serde_json::Value;
@@ -14,13 +14,15 @@ pub(super) struct StoreJournal<'j, 'a> {
     attempt: &'j mut Attempt<'a>,
     /// How many turns there are.
     kept: usize,
+    /// Whether the end of the conversation is on record, and is not to be told again.
+    is_told: bool,
     /// Why the last entry was not kept.
     failed: Option<Error>,
 }
 
 impl<'j, 'a> StoreJournal<'j, 'a> {
-    pub(super) fn new(attempt: &'j mut Attempt<'a>, kept: usize) -> Self {
-        Self { attempt, kept, failed: None }
+    pub(super) fn new(attempt: &'j mut Attempt<'a>, kept: usize, is_told: bool) -> Self {
+        Self { attempt, kept, is_told, failed: None }
     }
 
     /// What it means to the attempt that an entry could not be kept.
@@ -34,7 +36,8 @@ impl Journal for StoreJournal<'_, '_> {
     async fn record(&mut self, entry: Entry) -> Result<(), JournalError> {
         let now = now_ms();
         let Entry { turns, facts, delivered } = entry;
-        let events = facts.into_iter().map(|Fact { event_type, mut data }| {
+        let is_new = |fact: &Fact| !(self.is_told && fact.event_type == EventType::AgentFinished);
+        let events = facts.into_iter().filter(is_new).map(|Fact { event_type, mut data }| {
             cut(&mut data);
             NewEvent::new(now, event_type, data)
         });

@@ -12,7 +12,7 @@ use cofferdam_core::{
     SandboxExit, conclude, gateway,
 };
 use cofferdam_direct::{
-    Ended, Entry, Fact, History, Journal as _, ModelClient, Patience, Tools, Turn, converse,
+    Ended, Entry as Said, Fact, History, Journal as _, ModelClient, Patience, Tools, Turn, converse,
 };
 use cofferdam_store::Claimed;
 use serde_json::json;
@@ -21,8 +21,9 @@ use tokio::time::{Duration, sleep};
 use self::journal::StoreJournal;
 use self::mail::StoreMail;
 use self::socket::AttemptSocket;
+use super::begin::has_told;
 use super::way_out::open_way_out;
-use super::{Attempt, Stop};
+use super::{Attempt, Entry, Stop};
 use crate::node::{Node, now_ms};
 use crate::progress::{Cancel, Stage};
 
@@ -75,12 +76,15 @@ async fn talk(attempt: &mut Attempt<'_>, setup: &DirectSetup) -> Result<Outcome,
     let mut history = history(node, &attempt.claimed).await?;
     let mut mail = StoreMail::new(node, &attempt.claimed.lease);
     let (before, own) = (history.before.len(), history.own.len());
-    let mut journal = StoreJournal::new(attempt, before + own);
+    // One that died after its last word says it again.
+    let is_told =
+        attempt.entry == Entry::Adopted && has_told(node, &attempt.claimed, EventType::AgentFinished).await?;
+    let mut journal = StoreJournal::new(attempt, before + own, is_told);
     if own == 0 {
         let prompt = Turn::prompt(&setup.prompt);
         let started = json!({ "model": setup.model, "tools": setup.tools, "seal": NOTHING_TO_SEAL });
         let started = Fact { event_type: EventType::AgentStarted, data: started };
-        let entry = Entry { turns: vec![prompt.clone()], facts: vec![started], ..Entry::default() };
+        let entry = Said { turns: vec![prompt.clone()], facts: vec![started], ..Said::default() };
         if let Err(error) = journal.record(entry).await {
             return Err(journal.stop(&error));
         }
