@@ -73,6 +73,8 @@ codes! {
     InvalidRepoFormat = "INVALID_REPO_FORMAT", 400;
     /// There is no key in the request, or it opens nothing.
     Unauthorized = "UNAUTHORIZED", 401;
+    /// The model's server refused the credential that the node has for it. The key of this call is another one.
+    AuthError = "AUTH_ERROR", 401;
     /// The key has not the scope that the call needs.
     MissingScope = "MISSING_SCOPE", 403;
     /// What is asked for is beyond what the operator allows to keys without the scope `system`.
@@ -133,14 +135,20 @@ codes! {
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415;
     /// There is no such repository, branch, tag or commit, or its host refuses it.
     RepositoryRefused = "REPOSITORY_REFUSED", 422;
+    /// The model's server said `429` for longer than was waited.
+    RateLimited = "RATE_LIMITED", 429;
     /// There is neither a key nor a login for the model, or its server refused it.
     MissingApiKey = "MISSING_API_KEY", 500;
     /// The run ended without its agent having had its chance: no workspace, no sandbox, a lost node.
     ExecutionError = "EXECUTION_ERROR", 500;
+    /// A prompt ended without the model having had its chance: a lost node, a tool that could not be started.
+    SdkExecutionError = "SDK_EXECUTION_ERROR", 500;
     /// A mistake of ours. The service's log has more.
     InternalError = "INTERNAL_ERROR", 500;
     /// The repository's host does not answer.
     RepositoryUnreachable = "REPOSITORY_UNREACHABLE", 502;
+    /// The model's server failed, or what it said could not be understood; `details.api_error_status` is its status.
+    ApiError = "API_ERROR", 502;
     /// The record cannot be written or read now. Nothing that was acknowledged is lost; come back later.
     StoreUnavailable = "STORE_UNAVAILABLE", 503;
     /// No node answers: none is running, or it took too long.

@@ -22,6 +22,7 @@ mod node;
 mod process;
 mod project;
 mod run;
+pub mod sdk;
 mod settings;
 pub mod sse;
 mod system;
@@ -48,6 +49,7 @@ pub use process::{
 };
 pub use project::{ProjectList, ProjectResponse};
 pub use run::{AttemptResponse, CancelResponse, MOST_RUNS, RunList, RunResponse, SealResponse};
+pub use sdk::{SdkMetadata, SdkResponse, SdkStart};
 pub use settings::{OriginResponse, SettingResponse, SettingsResponse};
 pub use trust::{TrustList, TrustState, TrustedFileResponse, TrustedOriginResponse};
 
@@ -56,8 +58,9 @@ pub use system::{AuthQuery, AuthStatusResponse, DoctorQuery, DoctorResponse, Nod
 /// What a caller asks for: the core's own descriptions, under the names that they have over the wire.
 pub use cofferdam_core::text_schema as schema;
 pub use cofferdam_core::{
-    KeyInput as CreateKeyRequest, MountInput as MountRequest, ProjectInput as CreateProjectRequest,
-    RunInput as CreateRunRequest, RunListInput as RunQuery, RunOptions,
+    AskInput as ExecuteSdkRequest, AskOptions as ExecuteSdkOptions, KeyInput as CreateKeyRequest,
+    MountInput as MountRequest, ProjectInput as CreateProjectRequest, RunInput as CreateRunRequest,
+    RunListInput as RunQuery, RunOptions,
 };
 pub use schema::{
     AgentNameText, KeyIdText, LaneText, NodeIdText, ProjectIdText, ProjectRefText, RequestIdText, RunIdText,

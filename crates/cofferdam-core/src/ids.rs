@@ -84,13 +84,18 @@ id!(
 );
 
 impl RunId {
+    /// The number that it stands for: 48 bits of milliseconds, then 80 random bits.
+    #[must_use]
+    pub fn number(&self) -> u128 {
+        let digits = self.0.bytes().skip("run_".len());
+        let value = |digit| ALPHABET.iter().position(|&one| one == digit).unwrap_or_default() as u128;
+        digits.fold(0, |sum, digit| (sum << 5) | value(digit))
+    }
+
     /// When it was made, in milliseconds since 1970.
     #[must_use]
     pub fn made_at_ms(&self) -> u64 {
-        // Sixteen digits hold the random bits, and the ten before them the time.
-        let digits = self.0.bytes().skip("run_".len()).take(10);
-        let value = |digit| ALPHABET.iter().position(|&one| one == digit).unwrap_or_default() as u64;
-        digits.fold(0, |sum, digit| (sum << 5) | value(digit))
+        (self.number() >> 80) as u64
     }
 }
 

@@ -1,13 +1,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use cofferdam_core::RunState;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 
+use super::super::stream::MOST_FAILURES;
 use super::*;
-use crate::sse::frame;
+use crate::sse::{MEDIA_TYPE, frame};
 
 /// Long after a client should have given up, so that one that does not is seen in the end.
 const PATIENCE: u32 = 100;

@@ -6,6 +6,8 @@ mod processes;
 mod records;
 mod resolve;
 mod runs;
+mod sdk;
+mod stream;
 mod system;
 
 use std::time::Duration;
@@ -18,6 +20,7 @@ use serde::de::DeserializeOwned;
 
 pub use self::events::{EventStream, Next};
 pub use self::processes::LogStream;
+pub use self::sdk::{SdkNext, SdkStream};
 use crate::error::{ErrorBody, ErrorCode};
 
 /// How long an answer may take that is not waited for on purpose.

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use http::Method;
 
-use super::events::SILENCE;
+use super::stream::SILENCE;
 use super::{Client, ClientError, read};
 use crate::process::{
     LogLine, ProcessAnswer, ProcessList, ProcessLogQuery, ProcessLogResponse, ProcessQuery,
