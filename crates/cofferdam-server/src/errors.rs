@@ -54,17 +54,18 @@ impl ApiError {
         self.code
     }
 
-    /// The answer, once the request's name is known.
-    pub(crate) fn render(self, request_id: &str) -> Response {
-        let body = ErrorBody {
-            error: self.message,
-            error_code: self.code,
-            request_id: request_id.to_owned(),
-            details: self.details,
-        };
+    /// What is answered, once the request's name is known.
+    pub(crate) fn body(self, request_id: &str) -> ErrorBody {
+        let Self { code: error_code, message: error, details, .. } = self;
+        ErrorBody { error, error_code, request_id: request_id.to_owned(), details }
+    }
+
+    /// The same as an answer.
+    pub(crate) fn render(mut self, request_id: &str) -> Response {
+        let headers = std::mem::take(&mut self.headers);
         let status = StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, Json(body)).into_response();
-        response.headers_mut().extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
+        let mut response = (status, Json(self.body(request_id))).into_response();
+        response.headers_mut().extend(headers.into_iter().map(|(name, value)| (Some(name), value)));
         response
     }
 }

@@ -9,10 +9,10 @@ use utoipa::OpenApi;
 
 use crate::handlers::{
     allow_host, cancel_run, check_auth, config, create_key, create_project, create_run, docs, doctor,
-    execute, get_artifact, get_dead_letter, get_diff, get_logs, get_project, get_run, get_seal, health,
-    list_agents, list_artifacts, list_audit, list_dead_letters, list_events, list_keys, list_messages,
-    list_nodes, list_projects, list_runs, list_trust, look_at_agents, metrics, processes, read_settings,
-    remove_dead_letter, remove_project, remove_run, replay_dead_letter, retry_run, revoke_key,
+    execute, execute_sdk, get_artifact, get_dead_letter, get_diff, get_logs, get_project, get_run, get_seal,
+    health, list_agents, list_artifacts, list_audit, list_dead_letters, list_events, list_keys,
+    list_messages, list_nodes, list_projects, list_runs, list_trust, look_at_agents, metrics, processes,
+    read_settings, remove_dead_letter, remove_project, remove_run, replay_dead_letter, retry_run, revoke_key,
     sandbox_events, sandbox_messages, send_message,
 };
 
@@ -23,7 +23,7 @@ use crate::handlers::{
         description = "Runs coding agents on repositories, sealed off from everything else, and hands back what they did.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    components(schemas(ErrorBody, cofferdam_api::RunEnd)),
+    components(schemas(ErrorBody, cofferdam_api::RunEnd, cofferdam_api::SdkStart)),
     paths(
         health::health,
         health::ready,
@@ -31,6 +31,8 @@ use crate::handlers::{
         docs::openapi_json,
         docs::docs,
         execute::execute,
+        execute_sdk::execute_sdk,
+        execute_sdk::get_answer,
         create_run::create_run,
         list_runs::list_runs,
         get_run::get_run,
@@ -167,23 +169,33 @@ fn narrow(schemas: &mut Value) {
 /// The bounds of the core, which are those of the check. A field that refers to a type of its own has the bounds there.
 fn bound(schemas: &mut Value) {
     for (field, bound) in BOUNDS {
-        let property = match field.strip_prefix("options.") {
-            Some(own) => &mut schemas["RunOptions"]["properties"][own],
-            None => &mut schemas["CreateRunRequest"]["properties"][field],
-        };
-        if property.get("$ref").is_some() {
-            continue;
-        }
-        match bound {
-            Bound::Number { least, most } => {
-                property["minimum"] = number(least);
-                property["maximum"] = number(most);
+        for (request, options) in
+            [("CreateRunRequest", "RunOptions"), ("ExecuteSdkRequest", "ExecuteSdkOptions")]
+        {
+            let (schema, name) = match field.strip_prefix("options.") {
+                Some(own) => (options, own),
+                None => (request, field),
+            };
+            if let Some(property) = schemas[schema]["properties"].get_mut(name) {
+                narrow_field(property, bound);
             }
-            Bound::Items(most) => property["maxItems"] = json!(most),
-            Bound::Characters(most) => property["maxLength"] = json!(most),
         }
     }
     schemas["MountRequest"]["properties"]["path"]["maxLength"] = json!(LONGEST_MOUNT);
+}
+
+fn narrow_field(property: &mut Value, bound: Bound) {
+    if property.get("$ref").is_some() {
+        return;
+    }
+    match bound {
+        Bound::Number { least, most } => {
+            property["minimum"] = number(least);
+            property["maximum"] = number(most);
+        }
+        Bound::Items(most) => property["maxItems"] = json!(most),
+        Bound::Characters(most) => property["maxLength"] = json!(most),
+    }
 }
 
 /// A whole number is written as one.

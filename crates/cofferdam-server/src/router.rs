@@ -26,6 +26,7 @@ use crate::handlers::{
     docs,
     doctor::doctor,
     execute::execute,
+    execute_sdk::{execute_sdk, get_answer},
     get_artifact::get_artifact,
     get_dead_letter::get_dead_letter,
     get_diff::get_diff,
@@ -66,6 +67,8 @@ pub(crate) fn closed() -> Vec<(&'static str, MethodRouter<App>)> {
     vec![
         ("/metrics", get(metrics)),
         ("/execute", post(execute)),
+        ("/execute/sdk", post(execute_sdk)),
+        ("/execute/sdk/{id}", get(get_answer)),
         ("/api/v1/runs", get(list_runs).post(create_run)),
         ("/api/v1/runs/{id}", get(get_run).delete(remove_run)),
         ("/api/v1/runs/{id}/allow", post(allow_host)),
@@ -173,7 +176,8 @@ fn cors(app: &App) -> CorsLayer {
 /// A request is answered within its time, unless it waits for a run. A stream's head is an answer; what follows is not
 /// waited for here.
 async fn within_time(State(app): State<App>, request: Request, next: Next) -> Response {
-    if request.uri().path() == "/execute" {
+    let path = request.uri().path();
+    if path == "/execute" || path.starts_with("/execute/") {
         return next.run(request).await;
     }
     let time = app.bounds().answer + app.bounds().body;

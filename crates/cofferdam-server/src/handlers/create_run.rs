@@ -56,10 +56,13 @@ pub(crate) async fn accept(
     headers: &HeaderMap,
     body: &CreateRunRequest,
 ) -> Result<RunId, ApiError> {
-    // What cannot be read is no plain word either.
-    let key = headers.get(IDEMPOTENCY_KEY).map(|value| value.to_str().unwrap_or_default());
     let judged = judge(app, actor, body).await?;
-    Ok(app.operations().accept(judged, key).await?.run)
+    Ok(app.operations().accept(judged, idempotency_key(headers)).await?.run)
+}
+
+/// What names the request when it is repeated. What cannot be read is no plain word either.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Option<&str> {
+    headers.get(IDEMPOTENCY_KEY).map(|value| value.to_str().unwrap_or_default())
 }
 
 async fn judge(app: &App, actor: &Actor, body: &CreateRunRequest) -> Result<Judged, ApiError> {

@@ -103,7 +103,7 @@ fn refusal(code: ErrorCode, record: &RunRecord, outcome: &Outcome) -> ApiError {
 }
 
 /// A damaged record: the run has a final state, and nothing says how it ended. Any outcome would be a guess.
-fn unknown(record: &RunRecord) -> ApiError {
+pub(super) fn unknown(record: &RunRecord) -> ApiError {
     let (run, state) = (&record.request.id, record.state);
     tracing::error!(run.id = %run, %state, "the record of an ended run has no outcome");
     let message =
@@ -111,7 +111,7 @@ fn unknown(record: &RunRecord) -> ApiError {
     ApiError::new(ErrorCode::InternalError, message).with(details(record))
 }
 
-fn details(record: &RunRecord) -> serde_json::Value {
+pub(super) fn details(record: &RunRecord) -> serde_json::Value {
     let run = &record.request.id;
     json!({
         "run_id": run,
@@ -122,7 +122,7 @@ fn details(record: &RunRecord) -> serde_json::Value {
     })
 }
 
-fn message_of(outcome: &Outcome) -> Option<String> {
+pub(super) fn message_of(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Succeeded => None,
         Outcome::Cancelled => Some("the run was cancelled".to_owned()),

@@ -10,6 +10,7 @@ pub(crate) mod create_run;
 pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod execute;
+pub(crate) mod execute_sdk;
 pub(crate) mod get_artifact;
 pub(crate) mod get_dead_letter;
 pub(crate) mod get_diff;
@@ -43,7 +44,10 @@ pub(crate) mod sandbox_events;
 pub(crate) mod sandbox_messages;
 pub(crate) mod send_message;
 
+mod answered;
+mod answers;
 mod executed;
 mod file;
+mod preference;
 mod said;
 mod stream;

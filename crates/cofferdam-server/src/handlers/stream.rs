@@ -1,5 +1,6 @@
 //! A run's events as a stream of frames.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -7,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use cofferdam_api::{ErrorCode, sse};
 use cofferdam_core::RunId;
-use futures_util::stream;
+use futures_util::{Stream, stream};
 use http::HeaderMap;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
 use tokio::sync::OwnedSemaphorePermit;
@@ -15,11 +16,11 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::access::Caller;
 use crate::app::App;
 use crate::errors::ApiError;
-use crate::hub::{Frames, Reader};
+use crate::hub::{News, Reader};
 use crate::metrics::Counted;
 
 /// After the store has failed: the reader stays, and what it misses is read when the store is back.
-const AFTER_FAILURE: Duration = Duration::from_secs(1);
+pub(super) const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// The largest number that every reader of JSON takes exactly.
 const MOST_SEQ: u64 = (1 << 53) - 1;
@@ -51,9 +52,7 @@ pub(super) fn after(headers: &HeaderMap, asked: Option<u64>) -> Result<u64, ApiE
 
 /// The stream of a run that is on record, to somebody who may read it. It is cut when their key is revoked.
 pub(super) fn stream(app: &App, caller: &Caller, run: &RunId, after: u64) -> Result<Response, ApiError> {
-    let permit = std::sync::Arc::clone(app.streams())
-        .try_acquire_owned()
-        .map_err(|_| ApiError::new(ErrorCode::Busy, "there are too many open streams of events"))?;
+    let permit = place(app)?;
     let open = Open {
         reader: app.hub().read(run, after),
         heartbeat: app.bounds().heartbeat,
@@ -63,10 +62,20 @@ pub(super) fn stream(app: &App, caller: &Caller, run: &RunId, after: u64) -> Res
         _permit: permit,
         _counted: app.metrics().stream(),
     };
-    let body = Body::from_stream(stream::unfold(open, next));
+    Ok(response(stream::unfold(open, next)))
+}
+
+/// A place among the open streams.
+pub(super) fn place(app: &App) -> Result<OwnedSemaphorePermit, ApiError> {
+    let place = std::sync::Arc::clone(app.streams()).try_acquire_owned();
+    place.map_err(|_| ApiError::new(ErrorCode::Busy, "there are too many open streams of events"))
+}
+
+/// Frames on their way.
+pub(super) fn response(frames: impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static) -> Response {
     let headers = [(CONTENT_TYPE, sse::MEDIA_TYPE), (CACHE_CONTROL, "no-store")];
     // A proxy that collects an answer before it passes it on would pass on nothing.
-    Ok((headers, [("x-accel-buffering", "no")], body).into_response())
+    (headers, [("x-accel-buffering", "no")], Body::from_stream(frames)).into_response()
 }
 
 struct Open {
@@ -79,7 +88,7 @@ struct Open {
     _counted: Counted,
 }
 
-async fn next(mut open: Open) -> Option<(Result<Bytes, std::convert::Infallible>, Open)> {
+async fn next(mut open: Open) -> Option<(Result<Bytes, Infallible>, Open)> {
     if !open.has_begun {
         open.has_begun = true;
         // The head goes out at once, so that whoever waits for events knows that they will come.
@@ -99,14 +108,14 @@ async fn next(mut open: Open) -> Option<(Result<Bytes, std::convert::Infallible>
         }
     };
     match frames {
-        Frames::Events(frames) => {
+        News::Events(frames) => {
             open.app.metrics().sent(frames.len());
             Some((Ok(Bytes::from(frames.concat())), open))
         }
-        Frames::End(end) => {
+        News::End(end) => {
             let data = serde_json::to_string(&end).expect("the end of a run is plain JSON");
             Some((Ok(Bytes::from(sse::frame(None, sse::END, &data))), open))
         }
-        Frames::Over => None,
+        News::Over => None,
     }
 }

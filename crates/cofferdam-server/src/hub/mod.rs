@@ -2,8 +2,10 @@
 //!
 //! One task asks the store how far the watched runs are, reads what is new of each once, and keeps the newest of it as
 //! it goes over the wire. A reader takes it from there; one that is further behind reads the store from its own number.
-//! So a thousand readers of one run cost as much as one, and a slow reader costs nothing but its own place.
+//! So a thousand readers of one run cost as much as one, and a slow reader costs nothing but its own place. What a run is
+//! saying at this moment (`hints.rs`) goes beside that, and whoever misses a piece of it reads the event.
 
+mod hints;
 mod pump;
 mod reader;
 mod recent;
@@ -12,18 +14,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cofferdam_api::RunEnd;
-use cofferdam_core::{NodeId, RunId};
+use cofferdam_core::{Delta, NodeId, RunId};
 use cofferdam_store::{Listens, Store};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio::task::JoinHandle;
 
-pub(crate) use self::reader::{Frames, Reader};
+pub(crate) use self::reader::{News, Reader};
 use self::recent::Recent;
 
 /// Runs that somebody reads.
 pub(crate) struct Hub {
     watched: Arc<Watched>,
-    pump: JoinHandle<()>,
+    tasks: [JoinHandle<()>; 2],
 }
 
 /// What the pump and the readers share.
@@ -38,6 +40,8 @@ struct Watched {
 struct LiveRun {
     recent: Mutex<Recent>,
     standing: watch::Sender<Standing>,
+    /// What it is saying.
+    deltas: broadcast::Sender<Delta>,
 }
 
 /// How far a run is known to be.
@@ -71,8 +75,9 @@ impl Hub {
     pub(crate) fn start(store: Store, node: &NodeId) -> Self {
         let wakes = store.wakes(node, Listens::Reader);
         let watched = Arc::new(Watched { store, runs: Mutex::default(), added: Notify::new() });
+        let hints = tokio::spawn(hints::hand_out(Arc::clone(&watched), wakes.hints()));
         let pump = tokio::spawn(pump::run(Arc::clone(&watched), wakes));
-        Self { watched, pump }
+        Self { watched, tasks: [hints, pump] }
     }
 
     /// Reads a run that is on record, from the event after this number.
@@ -83,7 +88,7 @@ impl Hub {
 
 impl Drop for Hub {
     fn drop(&mut self) {
-        self.pump.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -93,11 +98,19 @@ impl Watched {
         if let Some(live) = runs.get(run).and_then(Weak::upgrade) {
             return live;
         }
-        let live =
-            Arc::new(LiveRun { recent: Mutex::default(), standing: watch::Sender::new(Standing::default()) });
+        let live = Arc::new(LiveRun {
+            recent: Mutex::default(),
+            standing: watch::Sender::new(Standing::default()),
+            deltas: broadcast::Sender::new(hints::MOST_DELTAS),
+        });
         runs.insert(run.clone(), Arc::downgrade(&live));
         self.added.notify_one();
         live
+    }
+
+    /// A run, if somebody reads it.
+    fn find(&self, run: &RunId) -> Option<Arc<LiveRun>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(run).and_then(Weak::upgrade)
     }
 
     /// The runs that somebody still reads and whose end is not known. Those that nobody reads are forgotten.

@@ -11,8 +11,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{LiveRun, Standing, Watched};
 
-/// Between two looks, so that a burst of wakes is one look.
-const REST: Duration = Duration::from_millis(15);
+/// Between the beginnings of two looks at most, so that a burst of wakes is one look.
+const MOST_REST: Duration = Duration::from_millis(15);
+/// And at least. In between it is four times as long as the look itself took, so that looking takes a quarter of one
+/// task's time, and news of few runs is not late.
+const LEAST_REST: Duration = Duration::from_millis(2);
 /// Wakes are hints: without one it is looked all the same.
 const POLL: Duration = Duration::from_millis(250);
 /// After the store has failed.
@@ -40,12 +43,13 @@ pub(super) async fn run(watched: Arc<Watched>, wakes: Wakes) {
             }
         };
         drop(live);
+        let rest = (begun.elapsed() * 4).clamp(LEAST_REST, MOST_REST);
         tokio::select! {
             _ = count.changed() => {}
             () = watched.added.notified() => {}
             () = sleep_until(begun + pause) => {}
         }
-        sleep_until(begun + REST).await;
+        sleep_until(begun + rest).await;
     }
 }
 

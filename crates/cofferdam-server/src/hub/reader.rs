@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cofferdam_api::RunEnd;
-use cofferdam_core::RunId;
+use cofferdam_core::{Delta, Event, RunId};
 use cofferdam_store::{Error, Store};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use super::{LiveRun, Standing, pump};
 
@@ -25,14 +25,22 @@ pub(crate) struct Reader {
     has_ended: bool,
 }
 
-/// What a reader gets next.
+/// What a reader gets next: events, as they go over the wire or as they are.
 #[derive(Debug)]
-pub(crate) enum Frames {
+pub(crate) enum News<T> {
     /// Events, in order.
-    Events(Vec<Bytes>),
+    Events(Vec<T>),
     /// The run has ended, and all of its events were read.
     End(RunEnd),
     /// The end was handed out before, or the run is not on record any more.
+    Over,
+}
+
+/// How far a reader may read.
+enum Ahead {
+    /// There are events up to this number.
+    Events(u64),
+    End(RunEnd),
     Over,
 }
 
@@ -42,30 +50,64 @@ impl Reader {
         Self { store, run, after, live, standing, has_ended: false }
     }
 
-    /// Waits for what comes next. Nothing is lost if the wait is given up.
+    /// Waits for the frames that come next. Nothing is lost if the wait is given up.
     ///
     /// # Errors
     /// If the store fails; the reader stands where it stood.
-    pub(crate) async fn next(&mut self) -> Result<Frames, Error> {
+    pub(crate) async fn next(&mut self) -> Result<News<Bytes>, Error> {
+        loop {
+            let last_seq = match self.ahead().await {
+                Ahead::Events(last_seq) => last_seq,
+                Ahead::End(end) => return Ok(News::End(end)),
+                Ahead::Over => return Ok(News::Over),
+            };
+            let frames = self.read().await?;
+            if !frames.is_empty() {
+                return Ok(News::Events(frames));
+            }
+            // Those that are missing were forgotten.
+            self.after = last_seq;
+        }
+    }
+
+    /// The same as events, for whoever makes something else of them.
+    ///
+    /// # Errors
+    /// If the store fails; the reader stands where it stood.
+    pub(crate) async fn next_events(&mut self) -> Result<News<Event>, Error> {
+        loop {
+            let last_seq = match self.ahead().await {
+                Ahead::Events(last_seq) => last_seq,
+                Ahead::End(end) => return Ok(News::End(end)),
+                Ahead::Over => return Ok(News::Over),
+            };
+            let events = self.store.events_after(&self.run, self.after, PAGE).await?;
+            self.after = events.last().map_or(last_seq, |event| event.seq);
+            if !events.is_empty() {
+                return Ok(News::Events(events));
+            }
+        }
+    }
+
+    /// What the run says from now on, before it is an event.
+    pub(crate) fn deltas(&self) -> broadcast::Receiver<Delta> {
+        self.live.deltas.subscribe()
+    }
+
+    /// Waits until there is something to read.
+    async fn ahead(&mut self) -> Ahead {
         if self.has_ended {
-            return Ok(Frames::Over);
+            return Ahead::Over;
         }
         loop {
             let standing = self.standing.borrow_and_update().clone();
             match standing {
-                Standing::At { last_seq, .. } if last_seq > self.after => {
-                    let frames = self.read().await?;
-                    if !frames.is_empty() {
-                        return Ok(Frames::Events(frames));
-                    }
-                    // Those that are missing were forgotten.
-                    self.after = last_seq;
-                }
+                Standing::At { last_seq, .. } if last_seq > self.after => return Ahead::Events(last_seq),
                 Standing::At { end: Some(end), .. } => {
                     self.has_ended = true;
-                    return Ok(Frames::End(end));
+                    return Ahead::End(end);
                 }
-                Standing::Gone => return Ok(Frames::Over),
+                Standing::Gone => return Ahead::Over,
                 // It never closes: this reader keeps the run, and with it the sender.
                 Standing::Unknown | Standing::At { end: None, .. } => drop(self.standing.changed().await),
             }

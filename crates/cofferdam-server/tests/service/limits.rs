@@ -58,7 +58,7 @@ async fn a_body_without_a_length_is_counted_as_it_comes() {
 #[tokio::test]
 async fn unknown_routes_and_methods_are_told_as_such() {
     let place = Place::start().await;
-    for path in ["/", "/api/v1/nothing", "/api/v2/runs", "/execute/sdk", "/docs/../metrics"] {
+    for path in ["/", "/api/v1/nothing", "/api/v2/runs", "/execute/nothing", "/docs/../metrics"] {
         let refused = place.get(path, &place.read).await;
         let expected = if path.ends_with("metrics") { (200, "") } else { (404, "ROUTE_NOT_FOUND") };
         assert_eq!(refused.refusal(), expected, "{path}");

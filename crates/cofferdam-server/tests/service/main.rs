@@ -12,6 +12,7 @@ mod processes;
 mod records;
 mod runs;
 mod schemathesis;
+mod sdk;
 mod stream;
 mod system;
 mod table;
