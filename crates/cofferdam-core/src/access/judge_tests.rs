@@ -155,7 +155,7 @@ const ON_REQUESTS: [(&str, &str, &str); 2] =
     [("run.create", "ssyyyyyy", "ssbbybyy"), ("project.create", "ssssykyy", "ssssykyy")];
 
 /// The verdicts on what is nobody's or the operator's; one letter an actor.
-const ON_OTHERS: [(&str, &str); 18] = [
+const ON_OTHERS: [(&str, &str); 19] = [
     ("project.read", "syyyyyyy"),
     ("project.remove", "ssssykyy"),
     ("key.create", "ssssykyy"),
