@@ -7,6 +7,7 @@ use cofferdam_store::{Error, NewTurns};
 use serde_json::Value;
 
 use super::super::{Attempt, Stop};
+use super::shown::Shown;
 use crate::node::now_ms;
 
 /// The journal of an attempt. Turns are kept as they are, and events without secrets.
@@ -18,11 +19,13 @@ pub(super) struct StoreJournal<'j, 'a> {
     is_told: bool,
     /// Why the last entry was not kept.
     failed: Option<Error>,
+    shown: Shown,
 }
 
 impl<'j, 'a> StoreJournal<'j, 'a> {
     pub(super) fn new(attempt: &'j mut Attempt<'a>, kept: usize, is_told: bool) -> Self {
-        Self { attempt, kept, is_told, failed: None }
+        let shown = Shown::new(attempt.redactor.clone(), attempt.claimed.attempt.number);
+        Self { attempt, kept, is_told, failed: None, shown }
     }
 
     /// What it means to the attempt that an entry could not be kept.
@@ -68,8 +71,11 @@ impl Journal for StoreJournal<'_, '_> {
         }
     }
 
-    /// Nobody is shown what is not whole yet.
-    fn show(&mut self, _delta: Delta) {}
+    fn show(&mut self, delta: Delta) {
+        if let Some(delta) = self.shown.next(delta) {
+            self.attempt.node.store.hint(&self.attempt.claimed.attempt.run, delta);
+        }
+    }
 }
 
 /// Cuts texts that are longer than an event may have, and marks the event.

@@ -3,6 +3,7 @@
 
 mod journal;
 mod mail;
+mod shown;
 mod socket;
 
 use std::sync::Arc;
