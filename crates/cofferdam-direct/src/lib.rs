@@ -17,10 +17,12 @@ mod facts;
 mod history;
 mod ports;
 mod request;
+pub mod sealed;
 mod settings;
 mod step;
 mod structured;
 mod tool;
+pub mod tools;
 mod turn;
 mod usage;
 

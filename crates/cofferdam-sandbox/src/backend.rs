@@ -187,10 +187,21 @@ pub struct Tool {
     pub input: Vec<u8>,
     /// What it can see. The one that it may write is last, and is empty.
     pub folders: Vec<ToolFolder>,
+    /// What it can see of the system.
+    pub system: ToolSystem,
     /// What it may use.
     pub policy: Policy,
     /// How long it has.
     pub deadline: Duration,
+}
+
+/// What a tool sees of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolSystem {
+    /// The programs that an agent would see: it starts some of them.
+    Programs,
+    /// Nothing but our own binary.
+    Nothing,
 }
 
 /// A folder that a tool sees.
@@ -209,6 +220,8 @@ pub struct ToolFolder {
 pub enum ToolSource {
     /// What is at this path of the node's.
     Node(PathBuf),
+    /// What an agent would see of these folders of the node's, the topmost first.
+    Layers(Vec<PathBuf>),
     /// What the agent has left, wherever that is.
     Changes,
 }

@@ -37,7 +37,7 @@ mod walls;
 pub use backend::{
     Attachment, Backend, Changes, Companion, Cover, CreateError, Exchange, Finding, Kept, Listed, OpenError,
     Output, Process, Refusal, RefusalKind, Sandbox, SandboxSpec, Shown, Status, Tool, ToolAccess, ToolFolder,
-    ToolOutput, ToolSource, Workspace,
+    ToolOutput, ToolSource, ToolSystem, Workspace,
 };
 pub use finding::FINDINGS;
 pub use linux::launcher::launcher_main;

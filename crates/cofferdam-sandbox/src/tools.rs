@@ -10,7 +10,7 @@ use crate::folder::Folder;
 use crate::linux::ids;
 use crate::local::give;
 use crate::local::run_command::after;
-use crate::local::tool::{self, Whose};
+use crate::local::tool::{self, Found, Whose};
 use crate::options::Options;
 use crate::remove::remove_tree;
 use crate::trials;
@@ -64,18 +64,21 @@ impl Tools {
         if ids.is_some() {
             let own = rustix::process::geteuid().as_raw();
             for folder in tool.folders.iter().filter(|folder| folder.access == ToolAccess::Write) {
-                give(source(folder), own).map_err(step("take what the tool wrote"))?;
+                if let Found::At(path) = source(folder) {
+                    give(path, own).map_err(step("take what the tool wrote"))?;
+                }
             }
         }
         Ok(output)
     }
 }
 
-fn source(folder: &ToolFolder) -> &Path {
+fn source(folder: &ToolFolder) -> Found<'_> {
     match &folder.source {
-        ToolSource::Node(path) => path,
+        ToolSource::Node(path) => Found::At(path),
+        ToolSource::Layers(layers) => Found::In(layers),
         // No agent has left anything: there is nothing to mount, and the tool is not started.
-        ToolSource::Changes => Path::new("/proc/self/nothing"),
+        ToolSource::Changes => Found::At(Path::new("/proc/self/nothing")),
     }
 }
 

@@ -6,6 +6,8 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use cofferdam_direct::sealed::SealedCall;
+
 use crate::commands::demo;
 
 /// A role's main function. It reads its own arguments.
@@ -25,6 +27,7 @@ const ROLES: &[(&str, Role)] = &[
     ("collect", || cofferdam_runner::artifacts::collector_main(arguments())),
     ("publish", || cofferdam_runner::publish::publisher_main(arguments(), cofferdam_worker::open_gateway)),
     ("fetch-repository", || cofferdam_runner::workspace::fetcher_main(cofferdam_worker::open_gateway)),
+    (SealedCall::ROLE, cofferdam_direct::sealed::sealed_main),
     ("demo-agent", demo::agent::main),
 ];
 

@@ -31,6 +31,7 @@ const EDGES: [(&str, &[&str]); 15] = [
             "store",
             "walls",
             "agent",
+            "direct",
             "net",
             "broker",
             "sandbox",

@@ -5,4 +5,5 @@ mod architecture;
 mod cli;
 mod edges;
 mod modules;
+mod sealed_tool;
 mod settings;

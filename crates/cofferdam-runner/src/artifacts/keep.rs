@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cofferdam_core::{EventType, NewEvent, Policy, Redactor};
 use cofferdam_sandbox::{
-    Changes, CreateError, Exchange, OpenError, Sandbox, Tool, ToolAccess, ToolFolder, ToolSource,
+    Changes, CreateError, Exchange, OpenError, Sandbox, Tool, ToolAccess, ToolFolder, ToolSource, ToolSystem,
 };
 use cofferdam_store::{Claimed, Left, NewArtifact, failpoint};
 use rustix::fs::{Mode, OFlags};
@@ -258,7 +258,14 @@ impl Collector<'_> {
         let arguments = vec!["collect".to_owned(), json];
         let mut policy = policy.clone();
         policy.limits.memory_bytes = policy.limits.memory_bytes.max(MEMORY);
-        let tool = Tool { arguments, input: Vec::new(), folders: shown.folders, policy, deadline: DEADLINE };
+        let tool = Tool {
+            arguments,
+            input: Vec::new(),
+            folders: shown.folders,
+            system: ToolSystem::Programs,
+            policy,
+            deadline: DEADLINE,
+        };
         let output = exchange.run_tool(&tool).await?;
         match output.code {
             Some(0) => Ok(()),

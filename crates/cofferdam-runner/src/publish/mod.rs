@@ -11,7 +11,7 @@ use std::io;
 use std::time::Duration;
 
 use cofferdam_core::{EventType, FailureClass, NewEvent, Outcome, Publish, RepoUrl, Source, with_causes};
-use cofferdam_sandbox::{CreateError, Sandbox, Tool, ToolAccess, ToolOutput};
+use cofferdam_sandbox::{CreateError, Sandbox, Tool, ToolAccess, ToolOutput, ToolSystem};
 use cofferdam_store::{Claimed, Left, failpoint};
 use serde_json::{Value, json};
 
@@ -188,7 +188,14 @@ impl Published<'_> {
         let mut policy = request.policy.clone();
         policy.limits.memory_bytes = policy.limits.memory_bytes.max(MEMORY);
         let arguments = vec!["publish".to_owned(), job];
-        let tool = Tool { arguments, input: Vec::new(), folders: shown.folders, policy, deadline: DEADLINE };
+        let tool = Tool {
+            arguments,
+            input: Vec::new(),
+            folders: shown.folders,
+            system: ToolSystem::Programs,
+            policy,
+            deadline: DEADLINE,
+        };
         let output = self.sandbox.exchange().run_tool(&tool).await?;
         let answer = read_answer(&scratch, PublishJob::ANSWER)
             .ok()

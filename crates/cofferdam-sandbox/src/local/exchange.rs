@@ -13,7 +13,7 @@ use super::handed_over;
 use super::identity::Identity;
 use super::layers::Layers;
 use super::run_command::{after, run_command};
-use super::tool::{self, Whose};
+use super::tool::{self, Found, Whose};
 use crate::backend::{Changes, CreateError, Exchange, OpenError, Tool, ToolFolder, ToolOutput, ToolSource};
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
@@ -47,10 +47,11 @@ impl LocalExchange {
         Self { folder, layers, agent, options: options.clone() }
     }
 
-    fn source<'a>(&'a self, folder: &'a ToolFolder) -> &'a Path {
+    fn source<'a>(&'a self, folder: &'a ToolFolder) -> Found<'a> {
         match &folder.source {
-            ToolSource::Node(path) => path,
-            ToolSource::Changes => self.layers.written(),
+            ToolSource::Node(path) => Found::At(path),
+            ToolSource::Layers(layers) => Found::In(layers),
+            ToolSource::Changes => Found::At(self.layers.written()),
         }
     }
 
@@ -99,7 +100,10 @@ impl Exchange for LocalExchange {
     }
 
     fn tool_path(&self, folder: &ToolFolder) -> PathBuf {
-        self.path_inside(self.source(folder), &tool::path(folder))
+        match self.source(folder) {
+            Found::At(path) => self.path_inside(path, &tool::path(folder)),
+            Found::In(_) => tool::path(folder),
+        }
     }
 
     async fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, CreateError> {
@@ -109,6 +113,10 @@ impl Exchange for LocalExchange {
                 .map_err(|error| failed(id, "open the workspace to its owner", &error))?;
         }
         if let Agent::Caller = self.agent {
+            // Without mounts nothing would hide what the upper layers hide.
+            if tool.folders.iter().any(|folder| matches!(folder.source, ToolSource::Layers(_))) {
+                return Err(failed(id, "show layers to a tool", &io::ErrorKind::Unsupported.into()));
+            }
             let mut command = Command::new(&self.options.binary);
             command.args(&tool.arguments).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
             return run_command(id, command, tool.input.clone(), after(tool.deadline)).await;

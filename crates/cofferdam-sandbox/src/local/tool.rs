@@ -8,7 +8,7 @@ use cofferdam_core::{Network, WallPlan, inside};
 
 use super::identity::give;
 use super::run_command::run_command;
-use crate::backend::{CreateError, Tool, ToolAccess, ToolFolder, ToolOutput};
+use crate::backend::{CreateError, Tool, ToolAccess, ToolFolder, ToolOutput, ToolSystem};
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
 use crate::linux::launcher::{LaunchStatus, NOT_LAUNCHED};
@@ -28,6 +28,14 @@ pub(crate) struct Whose {
     pub(crate) ids: Option<IdRange>,
     /// Who owns the agent's files, if that is none of those ids.
     pub(crate) agent: Option<Owner>,
+}
+
+/// Where what a tool sees is on this machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Found<'a> {
+    At(&'a Path),
+    /// In these folders together, the topmost first.
+    In(&'a [PathBuf]),
 }
 
 /// Where a tool finds one of its folders.
@@ -53,7 +61,7 @@ pub(crate) async fn run<'a>(
     sandbox: &Folder,
     tool: &'a Tool,
     whose: Whose,
-    source: impl Fn(&'a ToolFolder) -> &'a Path,
+    source: impl Fn(&'a ToolFolder) -> Found<'a>,
     until: impl Future<Output = String>,
 ) -> Result<ToolOutput, CreateError> {
     let id = sandbox.id();
@@ -62,7 +70,7 @@ pub(crate) async fn run<'a>(
     remove_tree(folder.path()).map_err(|error| failed(id, "clear the tool's folder", &error))?;
     folder.create().map_err(|error| failed(id, "make the tool's folder", &error))?;
     let plan =
-        plan(options, sandbox, tool, whose, source).map_err(|error| failed(id, "plan the tool", &error))?;
+        plan(options, &folder, tool, whose, source).map_err(|error| failed(id, "plan the tool", &error))?;
     if let Some(group) = &plan.cgroup {
         // A process that died while its tool ran has left the group, and it has the sandbox's name.
         cgroup::end(group).map_err(|error| failed(id, "clear the tool's cgroup", &error))?;
@@ -94,35 +102,43 @@ pub(crate) async fn run<'a>(
 
 fn plan<'a>(
     options: &Options,
-    sandbox: &Folder,
+    own: &Folder,
     tool: &'a Tool,
     whose: Whose,
-    source: impl Fn(&'a ToolFolder) -> &'a Path,
+    source: impl Fn(&'a ToolFolder) -> Found<'a>,
 ) -> io::Result<LaunchPlan> {
     let Whose { ids, agent } = whose;
     let limits = limits_of(&tool.policy);
-    let cgroup = match holder(&machine_name(&options.state, sandbox.id()), &limits) {
+    let cgroup = match holder(&machine_name(&options.state, own.id()), &limits) {
         Holder::Group(group) => Some(group),
         Holder::Scope(_) | Holder::Nobody(_) => None,
     };
     let mut entries = vec![Entry::Proc { path: "/proc".into() }];
     entries.extend(system::kernel_facts());
-    entries.extend(system::entries(&Caller::default(), Network::None));
+    match tool.system {
+        ToolSystem::Programs => entries.extend(system::entries(&Caller::default(), Network::None)),
+        ToolSystem::Nothing => {}
+    }
     for private in options.caller.home.iter().chain([&options.state]) {
         entries.extend(covers(&entries, private));
     }
     entries.push(Entry::bind(&options.binary, inside::BINARY, Access::ReadOnly));
     for folder in &tool.folders {
-        if let (ToolAccess::Write | ToolAccess::ReadOwn, Some(ids)) = (folder.access, ids) {
-            give(source(folder), ids.host(inside::UID))?;
-        }
-        entries.push(entry(folder, source(folder), agent)?);
+        entries.push(match source(folder) {
+            Found::At(path) => {
+                if let (ToolAccess::Write | ToolAccess::ReadOwn, Some(ids)) = (folder.access, ids) {
+                    give(path, ids.host(inside::UID))?;
+                }
+                bind(folder, path, agent)?
+            }
+            Found::In(layers) => overlay(folder, layers, own, ids)?,
+        });
     }
     let mut arguments =
         vec!["enter-walls".to_owned(), serde_json::to_string(&walls(tool))?, inside::BINARY.to_owned()];
     arguments.extend(tool.arguments.iter().cloned());
     Ok(LaunchPlan {
-        id: sandbox.id().clone(),
+        id: own.id().clone(),
         network: Network::None,
         ids,
         entries,
@@ -136,7 +152,7 @@ fn plan<'a>(
     })
 }
 
-fn entry(folder: &ToolFolder, source: &Path, agent: Option<Owner>) -> io::Result<Entry> {
+fn bind(folder: &ToolFolder, source: &Path, agent: Option<Owner>) -> io::Result<Entry> {
     let (source, target) = (source.to_owned(), path(folder));
     let (access, owner) = match folder.access {
         ToolAccess::ReadCaller => (Access::ReadOnly, Some(Owner::of(&source)?)),
@@ -145,4 +161,27 @@ fn entry(folder: &ToolFolder, source: &Path, agent: Option<Owner>) -> io::Result
         ToolAccess::Write => (Access::ReadWrite, None),
     };
     Ok(Entry::Bind { source, target, access, owner })
+}
+
+/// What an agent would see of the layers. What it could write goes to a folder of the tool's own, and Landlock lets it write
+/// nothing there.
+fn overlay(
+    folder: &ToolFolder,
+    layers: &[PathBuf],
+    own: &Folder,
+    ids: Option<IdRange>,
+) -> io::Result<Entry> {
+    let lowest = layers.last().ok_or(io::ErrorKind::InvalidInput)?;
+    let make = |part: &str| {
+        let path = own.make(format!("{part}-{}", folder.name))?;
+        ids.map_or(Ok(()), |ids| give(&path, ids.host(inside::UID)))?;
+        Ok::<_, io::Error>(path)
+    };
+    Ok(Entry::Overlay {
+        upper: make("upper")?,
+        work: make("work")?,
+        layers: layers.to_vec(),
+        target: path(folder),
+        owner: Some(Owner::of(lowest)?),
+    })
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::{HostPort, Limits, Policy, RepoUrl, SandboxId};
 use cofferdam_net::{AddressCheck, Dialer};
-use cofferdam_sandbox::{Tool, ToolAccess, ToolFolder, ToolOutput, ToolSource, Tools, remove_tree};
+use cofferdam_sandbox::{Tool, ToolAccess, ToolFolder, ToolOutput, ToolSource, ToolSystem, Tools, remove_tree};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
@@ -183,6 +183,7 @@ impl SealedFetch<'_> {
             arguments: vec!["fetch-repository".to_owned()],
             input: serde_json::to_vec(&job)?,
             folders,
+            system: ToolSystem::Programs,
             policy: Policy { limits, ..Policy::default() },
             deadline: DEADLINE,
         })
