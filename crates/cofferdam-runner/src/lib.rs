@@ -35,6 +35,7 @@ mod redaction;
 pub mod retention;
 mod run_error;
 mod slot;
+mod tools;
 mod work_tree;
 pub mod workspace;
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cofferdam_broker::GitCredential;
-use cofferdam_core::{Mode, NodeId, PlaceId, Redactor, RepoUrl, Source};
+use cofferdam_core::{Mode, NodeId, PlaceId, Redactor, RepoUrl, Source, ToolSettings};
 use cofferdam_net::Dialer;
 use cofferdam_operations::Operations;
 pub use cofferdam_operations::now_ms;
 use cofferdam_sandbox::{Attachment, Backend, Tools};
 use cofferdam_store::{ArtifactStore, ClaimRules, Listens, Owner, Store, Wakes};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::egress::BrokerAccess;
 use crate::home::Home;
@@ -32,6 +32,11 @@ fn patience(attachment: Attachment) -> Duration {
         Attachment::Detached => Duration::from_secs(3600),
         Attachment::Attached => Duration::from_secs(60),
     }
+}
+
+/// As many sealed tools as there are processors, and two where there is one: a page that hangs must not stop all others.
+fn tool_slots() -> usize {
+    std::thread::available_parallelism().map_or(2, |processors| processors.get().max(2))
 }
 
 /// How a [`Node`] is set up.
@@ -62,6 +67,8 @@ pub struct NodeOptions {
     pub tools: Tools,
     /// What opens models.
     pub models: ModelLookup,
+    /// What the tools of direct runs may reach.
+    pub tool_settings: ToolSettings,
     /// Knows the caller's secrets. What an attempt may see is added for that attempt.
     pub redactor: Redactor,
     /// Which runs it may have, and how many attempts may be under way at once, together with those of all other nodes.
@@ -110,6 +117,9 @@ pub struct Node {
     pub(crate) dialer: Dialer,
     pub(crate) tools: Tools,
     pub(crate) models: ModelLookup,
+    pub(crate) tool_settings: ToolSettings,
+    /// How many sealed tools read at the same time: each takes a processor, and up to a gigabyte of memory.
+    pub(crate) tool_slots: Arc<Semaphore>,
     pub(crate) redactor: Redactor,
     pub(crate) rules: ClaimRules,
     #[cfg(feature = "failpoints")]
@@ -151,6 +161,8 @@ impl Node {
             dialer: options.dialer,
             tools: options.tools,
             models: options.models,
+            tool_settings: options.tool_settings,
+            tool_slots: Arc::new(Semaphore::new(tool_slots())),
             redactor: options.redactor,
             rules: options.rules,
             #[cfg(feature = "failpoints")]

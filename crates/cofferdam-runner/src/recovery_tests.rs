@@ -80,6 +80,7 @@ fn node_in(folder: &Path, number: u128, store: &Store) -> Node {
         dialer: cofferdam_net::Dialer::new(&[], std::time::Duration::from_secs(1)),
         tools: Tools::new(Options::new(folder.into(), "/nowhere".into(), Caller::default())),
         models: Arc::new(|_| Err(NoModel { message: "none".to_owned(), hint: String::new() })),
+        tool_settings: cofferdam_core::ToolSettings::default(),
         redactor: cofferdam_core::Redactor::default(),
         rules: ClaimRules::default(),
         #[cfg(feature = "failpoints")]

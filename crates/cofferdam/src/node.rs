@@ -145,6 +145,7 @@ fn options(
         git: Arc::new(move |url| secrets.git(&GitRepository { url, origin_of: None }).ok()),
         dialer: Dialer::new(&setup.settings.egress.name_servers, Bounds::default().connect_time),
         models: Arc::new(move |work| keys.model_of(work)),
+        tool_settings: setup.settings.tools.clone(),
         redactor: redaction::know(caller),
         rules,
         #[cfg(feature = "failpoints")]

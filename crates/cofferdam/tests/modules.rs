@@ -37,7 +37,7 @@ const CRATES: [(&str, Layers); 2] = [
             &["attachments", "egress"],
             &["node"],
             &["artifacts", "attempt_secrets"],
-            &["dead_letters", "publish", "retention"],
+            &["dead_letters", "publish", "retention", "tools"],
             &["execute"],
             &["fuzzing", "recovery", "run_error"],
             &["dispatcher", "slot"],

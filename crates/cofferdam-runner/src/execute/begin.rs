@@ -237,7 +237,7 @@ pub(super) async fn has_told(
 }
 
 /// Prepares the workspace in a thread of its own, telling what it does. A cancel ends it at its next step.
-async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepared, Stop> {
+pub(super) async fn prepare(attempt: &mut Attempt<'_>, layering: Layering) -> Result<Prepared, Stop> {
     attempt.stage(Stage::Preparing(String::new()));
     let (tell, mut told) = mpsc::unbounded_channel();
     let home = attempt.node.home.clone();

@@ -3,6 +3,7 @@
 use cofferdam_core::{AttemptRef, FailureClass, Outcome, with_causes};
 use cofferdam_sandbox::{CreateError, OpenError, Refusal, RefusalKind};
 
+use crate::tools::ToolsError;
 use crate::workspace;
 
 /// Why an attempt stopped before its end.
@@ -50,6 +51,17 @@ pub enum ExecuteError {
 impl From<cofferdam_store::Error> for Stop {
     fn from(error: cofferdam_store::Error) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<ToolsError> for Stop {
+    fn from(error: ToolsError) -> Self {
+        match error {
+            ToolsError::Create(error) => error.into(),
+            ToolsError::Trial(_) => {
+                Self::outcome(Outcome::failed(FailureClass::Workspace, error.to_string()))
+            }
+        }
     }
 }
 

@@ -165,12 +165,7 @@ fn bind(folder: &ToolFolder, source: &Path, agent: Option<Owner>) -> io::Result<
 
 /// What an agent would see of the layers. What it could write goes to a folder of the tool's own, and Landlock lets it write
 /// nothing there.
-fn overlay(
-    folder: &ToolFolder,
-    layers: &[PathBuf],
-    own: &Folder,
-    ids: Option<IdRange>,
-) -> io::Result<Entry> {
+fn overlay(folder: &ToolFolder, layers: &[PathBuf], own: &Folder, ids: Option<IdRange>) -> io::Result<Entry> {
     let lowest = layers.last().ok_or(io::ErrorKind::InvalidInput)?;
     let make = |part: &str| {
         let path = own.make(format!("{part}-{}", folder.name))?;

@@ -13,8 +13,9 @@ use cofferdam_core::{
     SandboxExit, conclude, gateway,
 };
 use cofferdam_direct::{
-    Ended, Entry as Said, Fact, History, Journal as _, ModelClient, Patience, Tools, Turn, converse,
+    Ended, Entry as Said, Fact, History, Journal as _, ModelClient, Patience, Turn, converse,
 };
+use cofferdam_sandbox::CreateError;
 use cofferdam_store::Claimed;
 use serde_json::json;
 use tokio::time::{Duration, sleep};
@@ -22,11 +23,13 @@ use tokio::time::{Duration, sleep};
 use self::journal::StoreJournal;
 use self::mail::StoreMail;
 use self::socket::AttemptSocket;
-use super::begin::has_told;
+use super::begin::{has_told, prepare};
 use super::way_out::open_way_out;
 use super::{Attempt, Entry, Stop};
 use crate::node::{Node, now_ms};
 use crate::progress::{Cancel, Stage};
+use crate::tools::{ToolBox, ToolsError};
+use crate::workspace::Layering;
 
 /// Leads the conversation to its end. However that comes, the way to the model is closed afterwards.
 pub(super) async fn run(attempt: &mut Attempt<'_>, setup: &DirectSetup) -> Result<Outcome, Stop> {
@@ -66,6 +69,8 @@ async fn time_left(node: &Node, claimed: &Claimed) -> Result<Duration, Stop> {
 
 async fn talk(attempt: &mut Attempt<'_>, setup: &DirectSetup) -> Result<Outcome, Stop> {
     let node = attempt.node;
+    // Before there is a way out, whose sockets are in the folder that a workspace is prepared in.
+    let tools = tools_for(attempt, setup).await?;
     let Some(way_out) = open_way_out(node, &attempt.claimed).await? else {
         unreachable!("the policy of a direct run lets it reach its model");
     };
@@ -73,7 +78,7 @@ async fn talk(attempt: &mut Attempt<'_>, setup: &DirectSetup) -> Result<Outcome,
     let socket = Arc::new(AttemptSocket { folder: way_out.folder });
     let model =
         ModelClient::new(socket, http::HeaderMap::new(), Patience::default()).below(gateway::ANTHROPIC);
-    let tools = Tools::default();
+    let tools = tools.tools(node, setup, &model);
     let mut history = history(node, &attempt.claimed).await?;
     let mut mail = StoreMail::new(node, &attempt.claimed.lease);
     let (before, own) = (history.before.len(), history.own.len());
@@ -100,6 +105,23 @@ async fn talk(attempt: &mut Attempt<'_>, setup: &DirectSetup) -> Result<Outcome,
     // What the calls came to is on record once they are closed.
     node.broker.close(&node.store, &attempt.claimed.attempt).await;
     conclude_with(node, &attempt.claimed, &ended).await
+}
+
+/// The tools, with the project in front of them if they read one: as layers, or as a copy where it cannot be layered.
+async fn tools_for(attempt: &mut Attempt<'_>, setup: &DirectSetup) -> Result<ToolBox, Stop> {
+    let node = attempt.node;
+    if !setup.tools.iter().any(|tool| tool.reads_project()) {
+        return Ok(ToolBox::new(node, &attempt.claimed));
+    }
+    let prepared = prepare(attempt, Layering::Overlay).await?;
+    match ToolBox::with_project(node, &attempt.claimed, &prepared).await {
+        Err(ToolsError::Create(CreateError::NoOverlay { message, id })) => {
+            tracing::info!(sandbox.id = %id, %message, "copying the project: it cannot be layered");
+            let prepared = prepare(attempt, Layering::Copy).await?;
+            Ok(ToolBox::with_project(node, &attempt.claimed, &prepared).await?)
+        }
+        opened => Ok(opened?),
+    }
 }
 
 fn settings_of(setup: &DirectSetup) -> cofferdam_direct::Settings {

@@ -49,6 +49,7 @@ async fn main() -> anyhow::Result<()> {
         dialer: cofferdam_net::Dialer::new(&[], std::time::Duration::from_secs(15)),
         tools: Tools::new(sandboxes),
         models: Arc::new(model),
+        tool_settings: cofferdam_core::ToolSettings::default(),
         redactor: Redactor::default(),
         rules: ClaimRules::of(Slots::of(max_concurrency())),
         without: Vec::new(),
