@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::agents::AgentsArgs;
+use crate::commands::ask::AskArgs;
 use crate::commands::auth::AuthCommand;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::config::ConfigArgs;
@@ -39,6 +40,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Ask(Box<AskArgs>),
     Message(MessageArgs),
     /// Look at runs, cancel and remove them
     Runs(RunsArgs),

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod agents;
+pub(crate) mod ask;
 pub(crate) mod auth;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -43,6 +44,7 @@ pub(crate) struct ListArgs {
 pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(args) => run::run(&args, caller).await,
+        Command::Ask(args) => ask::run(&args, caller).await,
         Command::Message(args) => message::run(&args, caller).await,
         Command::Runs(args) => runs::run(args, caller).await,
         Command::Config(args) => config::run(&args, caller).await,

@@ -101,12 +101,13 @@ fn whole(flag: &str, text: Option<&str>) -> Result<Option<u64>, UsageError> {
     }
 }
 
-fn small(flag: &str, text: Option<&str>) -> Result<Option<u32>, UsageError> {
+/// The same for a number that is never large.
+pub(crate) fn small(flag: &str, text: Option<&str>) -> Result<Option<u32>, UsageError> {
     Ok(whole(flag, text)?.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
 }
 
 /// An amount in US dollars, to the millionth: neither `1e3` nor `inf`, which Rust's own parser would take.
-fn dollars(text: &str) -> Result<f64, UsageError> {
+pub(crate) fn dollars(text: &str) -> Result<f64, UsageError> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     let is_plain = !(whole.is_empty() && part.is_empty()) && digits(whole) && digits(part) && part.len() <= 6;

@@ -8,6 +8,7 @@ use cofferdam_api::{Client, ClientError, ErrorCode};
 use cofferdam_core::{INPUT_FIELDS, InputSyntax, RunId, RunInput, RunState};
 use cofferdam_runner::RunReport;
 use cofferdam_runner::artifacts::{SUMMARY, Summary, read_summary};
+use serde::Serialize;
 use tempfile::TempPath;
 
 use self::follow::{Followed, follow};
@@ -79,6 +80,11 @@ fn check(
         ));
     }
     check_repository(input, caller)?;
+    refuse_secrets_in(input)
+}
+
+/// Refuses what has a secret of the caller's in it: the service would keep it.
+pub(crate) fn refuse_secrets_in(input: &impl Serialize) -> Result<(), UsageError> {
     let text = serde_json::to_string(input).unwrap_or_default();
     match redaction::redactor().finds(text.as_bytes()) {
         true => Err(UsageError::new(
@@ -89,21 +95,29 @@ fn check(
     }
 }
 
-/// A refusal that names a field names the flag that filled it.
 fn refused(error: ClientError) -> Failure {
-    client_failure(&match error {
+    client_failure(&in_flags(error, &INPUT_FIELDS))
+}
+
+/// A refusal that names a field names the flag that filled it.
+pub(crate) fn in_flags(
+    error: ClientError,
+    fields: &'static [(&'static str, Option<&'static str>)],
+) -> ClientError {
+    match error {
         ClientError::Refused { status, mut body } => {
             let named = body.details.as_ref().and_then(|details| details["field"].as_str());
-            let field = INPUT_FIELDS.iter().map(|(field, _)| *field).find(|field| Some(*field) == named);
-            if let Some(field) = field
+            let field = fields.iter().find(|(field, _)| Some(*field) == named);
+            if let Some((field, flag)) = field
                 && let Some(problem) = body.error.strip_prefix(&format!("{field}: "))
             {
-                body.error = format!("{}: {problem}", InputSyntax::Flags.name(field));
+                let flag = flag.unwrap_or_else(|| InputSyntax::Flags.name(field));
+                body.error = format!("{flag}: {problem}");
             }
             ClientError::Refused { status, body }
         }
         other => other,
-    })
+    }
 }
 
 /// What the run has come to. The diff goes with the file that is returned beside it.

@@ -2,10 +2,11 @@
 //! knows is looked at.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use cofferdam_core::{
     Context, Effective, InputSyntax, LimitsRule, LocalUrls, Mode, Placing, Policy, RunId, RunInput,
-    RunOptions, RunRequest, Validated, Workspace, validate,
+    RunOptions, RunRequest, Surroundings, Validated, Workspace, validate,
 };
 
 use super::agent::Agents;
@@ -104,6 +105,12 @@ pub(crate) fn policy_of(
     let id = RunId::new(0, 0);
     let validated = validate(&input, &context(&id, Workspace::FromInput, settings, &surroundings))?;
     Ok((validated.request.policy, validated.mode_by))
+}
+
+/// This machine, to a request that has no agent.
+pub(crate) fn surroundings_of(caller: &Caller) -> impl Surroundings + Sync {
+    static NONE: LazyLock<CallerSecrets> = LazyLock::new(CallerSecrets::default);
+    CommandSurroundings::new(Agents { caller, secrets: &NONE, repository: None })
 }
 
 fn context<'a>(

@@ -1,7 +1,7 @@
 //! What the core has to know of whoever types a command, and of this machine.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use cofferdam_agent::profile;
 use cofferdam_core::{Agent, Mode, PromptSetup, Support, Surroundings, ValueError, Variable};
@@ -14,12 +14,12 @@ use crate::repository::root_around;
 pub(super) struct CommandSurroundings<'a> {
     agents: Agents<'a>,
     /// Set once nobody named an agent: what to say about the choice.
-    chosen: RefCell<Option<String>>,
+    chosen: OnceLock<String>,
 }
 
 impl<'a> CommandSurroundings<'a> {
     pub(super) fn new(agents: Agents<'a>) -> Self {
-        Self { agents, chosen: RefCell::new(None) }
+        Self { agents, chosen: OnceLock::new() }
     }
 
     /// What to say about the agent that was chosen, if nobody named one.
@@ -60,7 +60,7 @@ impl Surroundings for CommandSurroundings<'_> {
         _of_service: Agent,
     ) -> Result<Agent, ValueError> {
         let (agent, notice) = self.agents.first_that_can(mode, setup)?;
-        self.chosen.replace(Some(notice));
+        let _ = self.chosen.set(notice);
         Ok(agent)
     }
 }
