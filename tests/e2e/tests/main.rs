@@ -7,6 +7,7 @@
 mod adversary;
 mod agents;
 mod any_moment;
+mod asking;
 mod attacks;
 mod auth;
 mod backup;
