@@ -5,6 +5,7 @@
 
 mod agent;
 mod broker;
+mod direct;
 mod docker;
 mod queue;
 mod readers;
@@ -36,6 +37,8 @@ enum Bench {
     Broker(broker::BrokerArgs),
     /// What a whole attempt in a container costs, against `docker run`.
     Docker(docker::DockerArgs),
+    /// What a question to a model costs, against the same call by hand and against `claude-agent-sdk`.
+    Direct(direct::DirectArgs),
     /// How many runs a second the record takes, against a bare loop of the same statements.
     Queue(queue::QueueArgs),
     /// How many runs a second the service takes to their end, and what `POST /execute` costs.
@@ -65,6 +68,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Bench::Agent(args) => agent::run(&args),
         Bench::Broker(args) => broker::run(&args),
         Bench::Docker(args) => docker::run(&args),
+        Bench::Direct(args) => direct::run(&args),
         Bench::Queue(args) => queue::run(&args),
         Bench::Service(args) => service::run(&args),
     }
