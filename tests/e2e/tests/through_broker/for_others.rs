@@ -72,7 +72,7 @@ async fn a_repository_that_the_operator_listed_is_fetched_by_its_name_with_nothi
         "[url \"https://127.0.0.1:1/\"]\n\tinsteadOf = https://\n[credential]\n\thelper = \"!touch {}\"\n",
         left.display()
     );
-    std::fs::write(forge.fixture.home().join(".gitconfig"), config).expect("a new file");
+    fs::write(forge.fixture.home().join(".gitconfig"), config).expect("a new file");
     let service = Service::start(&forge.fixture, &[]);
     as_caller(&mut forge, &service);
     let run = forge.fixture.run(&["--repo", &forge.url("app")], "cat README.md");
