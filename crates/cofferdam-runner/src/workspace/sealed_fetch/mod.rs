@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::{HostPort, Limits, Policy, RepoUrl, SandboxId};
 use cofferdam_net::{AddressCheck, Dialer};
-use cofferdam_sandbox::{Tool, ToolAccess, ToolFolder, ToolOutput, ToolSource, ToolSystem, Tools, remove_tree};
+use cofferdam_sandbox::{
+    Tool, ToolAccess, ToolFolder, ToolOutput, ToolSource, ToolSystem, Tools, remove_tree,
+};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
