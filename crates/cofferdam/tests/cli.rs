@@ -56,6 +56,8 @@ fn help_names_every_command() {
     Commands:
       run          Run a coding agent, or any program, on a repository in a sandbox and print what it
                    changed as a diff
+      ask          Ask a model, with tools that read and none that write: no agent, no sandbox, no
+                   workspace
       message      Say something to an agent of yours, which works in its own folder and remembers what
                    was said
       runs         Look at runs, cancel and remove them

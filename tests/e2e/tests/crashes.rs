@@ -70,6 +70,7 @@ crash_tests! {
 const ELSEWHERE: &[(&str, &str)] = &[
     ("runner.pushed", "through_broker/publish.rs: only a run that publishes comes to it"),
     ("store.adopt", "detached.rs: only a node that is restarted under its name adopts"),
+    ("store.record_turns", "direct_runs.rs: only a direct run has turns"),
     ("store.allow", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.add_message", "crates/cofferdam-store/tests/failpoints.rs: no command sends messages yet"),
     ("store.mark_message", "crates/cofferdam-store/tests/failpoints.rs: no command sends messages yet"),

@@ -306,6 +306,7 @@ fn every_failpoint_of_a_node_is_armed_by_a_test() {
             "crashes.rs: written after the run has its end, as the sandbox is removed after it",
         ),
         ("runner.pushed", "through_broker/publish.rs: only a run that publishes comes to it"),
+        ("store.record_turns", "direct_runs.rs: only a direct run has turns"),
         ("store.allow", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.add_message", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.mark_message", "crates/cofferdam-store/tests/failpoints.rs"),

@@ -88,6 +88,8 @@ pub(crate) async fn get_answer(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let wanted = Wanted::of(&headers, None)?;
+    // Also where it means nothing: what is no number is a mistake of its sender.
+    stream::after(&headers, None)?;
     let _waiting = wanted.place(&app)?;
     answer(&app, &caller, &id, wanted, &request_id).await
 }

@@ -40,6 +40,12 @@ expected-statuses = ["2xx", "3xx", "4xx", 502]
 expected-statuses = ["2xx", 400, 401, 403, 404, 409, 422, 429, 502]
 
 [[operations]]
+include-name = "POST /api/v1/runs/{id}/allow"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429]
+
+[[operations]]
 include-path-regex = "^/system/[a-z]+/auth$"
 
 [operations.checks.not_a_server_error]
