@@ -9,6 +9,9 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 
+/// How often a folder that was emptied may have something in it again.
+const MOST_REFILLED: u32 = 100;
+
 /// Removes a folder and everything below. It follows no link, opens folders that were closed to their own
 /// owner, and does not mind a tree that is deeper than the stack: the attacks are a link that leads out,
 /// a folder of mode 000 and ten thousand nested folders.
@@ -28,6 +31,7 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
         Ok(None) => return Ok(()),
         Err(error) => return Err(error),
     }
+    let mut refilled = 0;
     while let Some((folder, _)) = open.last() {
         if let Some((below, name)) = empty(folder)? {
             // Descriptors are few; a tree that is deeper than that is made shallower from its bottom.
@@ -37,10 +41,15 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
             }
             open.push((below, name));
         } else {
-            let (_, name) = open.pop().expect("the loop holds one");
+            let (folder, name) = open.pop().expect("the loop holds one");
             let above = open.last().map_or(parent.as_fd(), |(folder, _)| folder.as_fd());
             match unlinkat(above, OsStr::from_bytes(&name), AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOENT) => {}
+                // A process that was killed a moment ago may have written once more.
+                Err(Errno::NOTEMPTY) if refilled < MOST_REFILLED => {
+                    refilled += 1;
+                    open.push((folder, name));
+                }
                 Err(error) => return Err(error.into()),
             }
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cofferdam_api::SdkResponse;
 use cofferdam_api::sdk::{Conversation, Ending, frame_of};
 use cofferdam_core::{Actor, AskInput, InputSyntax, Outcome, iso_time};
-use cofferdam_operations::{NewAsk, Operations, Way};
+use cofferdam_operations::{Error, NewAsk, Operations, Way};
 use cofferdam_runner::{Progress, now_ms, retention, run_attached};
 use cofferdam_store::Listens;
 
@@ -46,7 +46,11 @@ pub(super) async fn run(
         way: Way::Attached { folder: project.as_deref() },
         surroundings: &surroundings_of(caller),
     };
-    let judged = operations.judge_ask(&Actor::LocalUser, &new).await.map_err(operation_failure)?;
+    let judged = operations.judge_ask(&Actor::LocalUser, &new).await.map_err(|error| match error {
+        // In the words of flags.
+        Error::Invalid(error) => UsageError::from(error).into(),
+        error => operation_failure(error),
+    })?;
     redaction::refuse_in(&judged.request().work)?;
     let model = judged.request().work.direct().map(|setup| setup.model.clone()).unwrap_or_default();
     let cancel = signals::cancel_on_signals(Notices::plain(), &signals::OF_THIS_MACHINE)
