@@ -39,7 +39,7 @@ pub(in crate::sealed) fn glob(project: &Project, job: &GlobJob) -> Result<String
     match (has_more, walked, found.is_empty()) {
         (true, _, _) => text.push_str("(there are more; use a narrower pattern)\n"),
         (false, Walked::Part, _) => {
-            text.push_str("(the project is too large to be looked at whole; name a folder)\n")
+            text.push_str("(the project is too large to be looked at whole; name a folder)\n");
         }
         (false, Walked::Whole, true) => text.push_str("No files found\n"),
         (false, Walked::Whole, false) => {}

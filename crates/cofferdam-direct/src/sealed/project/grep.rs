@@ -65,7 +65,7 @@ pub(in crate::sealed) fn grep(project: &Project, job: &GrepJob) -> Result<String
     match (is_full, walked) {
         (true, _) => text.push_str("(there is more; use a narrower pattern, or a larger \"head_limit\")\n"),
         (false, Walked::Part) => {
-            text.push_str("(the project is too large to be searched whole; name a folder)\n")
+            text.push_str("(the project is too large to be searched whole; name a folder)\n");
         }
         (false, Walked::Whole) if text.is_empty() => text.push_str("No matches found\n"),
         (false, Walked::Whole) => {}
@@ -156,9 +156,9 @@ impl<'a> Search<'a> {
                 output.push("--");
             }
             let end = number.saturating_add(self.job.after).saturating_add(1).min(lines.len());
-            for around in first..end {
-                let mark = if self.pattern.is_match(lines[around]) { ':' } else { '-' };
-                let line = String::from_utf8_lossy(lines[around]);
+            for (around, bytes) in lines.iter().enumerate().take(end).skip(first) {
+                let mark = if self.pattern.is_match(bytes) { ':' } else { '-' };
+                let line = String::from_utf8_lossy(bytes);
                 let cut = line.char_indices().nth(LINE_CHARS).map_or(line.len(), |(at, _)| at);
                 output.push(&format!("{name}{mark}{}{mark}{}", around + 1, &line[..cut]));
             }
