@@ -213,9 +213,10 @@ impl Dispatcher {
         let _ = timeout(FAREWELL_WITHIN, farewell).await;
     }
 
-    /// A trial or a look for leftovers that was cut off would leave something itself.
+    /// A trial, an answer or a look for leftovers that was cut off would leave something itself.
     fn is_idle(&self) -> bool {
-        self.executing.is_empty() && self.trials.is_empty() && self.cleaning.is_empty()
+        let tries_nothing = self.trials.is_empty() && self.requests.is_idle();
+        self.executing.is_empty() && tries_nothing && self.cleaning.is_empty()
     }
 
     async fn wait(&mut self, waits: &mut Waits, stop: Stop) -> Input {
@@ -361,7 +362,8 @@ impl Dispatcher {
     }
 
     fn clean(&mut self) {
-        if !self.is_clean_due || !self.cleaning.is_empty() || !self.trials.is_empty() {
+        let tries_something = !self.trials.is_empty() || !self.requests.is_idle();
+        if !self.is_clean_due || !self.cleaning.is_empty() || tries_something {
             return;
         }
         self.is_clean_due = false;

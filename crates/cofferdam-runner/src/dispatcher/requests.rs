@@ -45,6 +45,11 @@ impl Requests {
         Ok(())
     }
 
+    /// Whether it works on no question.
+    pub(super) fn is_idle(&self) -> bool {
+        self.working.is_empty()
+    }
+
     /// Returns when a question is done with; never, while there is none.
     pub(super) async fn done(&mut self) {
         match self.working.join_next().await {
