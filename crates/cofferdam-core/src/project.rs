@@ -9,7 +9,7 @@ use crate::ids::ProjectId;
 use crate::run::Source;
 use crate::strict_json::whole;
 use crate::text::checked_text;
-use crate::text_schema::{ProjectNameText, ReferenceText, RepoText};
+use crate::text_schema::{KeptRepoText, ProjectNameText, ReferenceText};
 use crate::value::ValueError;
 
 /// A repository that is to be registered.
@@ -21,7 +21,7 @@ pub struct ProjectInput {
     #[schema(value_type = ProjectNameText)]
     pub name: String,
     /// An address (https, ssh, git), `owner/name` on GitHub, or a path of the service's machine.
-    #[schema(value_type = RepoText)]
+    #[schema(value_type = KeptRepoText)]
     pub repo: String,
     /// Branch, tag or commit to start from; the default branch without it.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]

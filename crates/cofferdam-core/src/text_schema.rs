@@ -77,6 +77,10 @@ texts! {
     RepoText = "Repo",
         r"^(https://[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z]([a-z0-9-]*[a-z0-9])?)+(/[0-9A-Za-z_][0-9A-Za-z._-]*)+|ssh://([a-z]+@)?[a-z][a-z0-9-]*[a-z0-9](\.[a-z]+)+(/[0-9A-Za-z_][0-9A-Za-z._-]*)+|git@[a-z][a-z0-9-]*[a-z0-9](\.[a-z]+)+:[0-9A-Za-z_][0-9A-Za-z._/-]*|[0-9A-Za-z_][0-9A-Za-z._-]*/[0-9A-Za-z_][0-9A-Za-z._-]*|/[^\u0000]*)$",
         "https://github.com/owner/repo", bounds::LONGEST_REPO;
+    /// The same for what is kept and not fetched at once. Which texts are addresses is more than a pattern can say: this one
+    /// leaves out only what no repository is called.
+    KeptRepoText = "KeptRepo", r"^(/[^\u0000]*|(?!-)[^\s\u0000-\u001f\u007f-\u009f]+)$",
+        "https://github.com/owner/repo", bounds::LONGEST_REPO;
     /// The model, as a CLI names it.
     ModelText = "Model", r"^(?!-)[^\u0000-\u001f\u007f-\u009f]+$", "sonnet", bounds::LONGEST_MODEL;
     /// A folder below the workspace's root.

@@ -19,7 +19,8 @@ use crate::fixture::{Place, Setup};
 const PROGRAM: &str = "COFFERDAM_SCHEMATHESIS";
 
 /// What a schema could not tell, and is no mistake of ours: that a repository is not there or its host does not answer, that no node
-/// is there to ask, which values each key of the configuration takes, and which models and tools there are. No other call may answer so.
+/// is there to ask, which values each key of the configuration takes, which models, tools and sets of hosts there are, and which texts
+/// are addresses of repositories. No other call may answer so.
 const CONFIGURATION: &str = r#"
 [[operations]]
 include-name = "POST /execute"
@@ -38,6 +39,18 @@ expected-statuses = ["2xx", "3xx", "4xx", 502]
 
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 401, 403, 404, 409, 422, 429, 502]
+
+[[operations]]
+include-name = "POST /api/v1/projects"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429]
+
+[[operations]]
+include-name = "POST /api/v1/runs/{id}/allow"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429]
 
 [[operations]]
 include-path-regex = "^/system/[a-z]+/auth$"
