@@ -1,7 +1,7 @@
 //! What went wrong with one request. The broker's own account is more exact where there is a broker: it sees the
 //! vendor's answer before it is translated for agents.
 
-use cofferdam_core::{ModelTrouble, TroubleKind};
+use cofferdam_core::{MODEL_STATUS_HEADER, ModelTrouble, TroubleKind};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
@@ -19,17 +19,23 @@ pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> M
         408 | 409 | 500.. => TroubleKind::Overloaded,
         _ => TroubleKind::Rejected,
     };
+    let told = of_the_server(headers).unwrap_or(status.as_u16());
     let said = serde_json::from_slice::<Value>(body).unwrap_or_default();
     let said = said["error"]["message"].as_str().unwrap_or_default();
     let retry_after_ms = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     ModelTrouble {
         kind,
-        message: with_cause(&format!("the model's server answered with {}", status.as_u16()), said),
-        status: Some(status.as_u16()),
+        message: with_cause(&format!("the model's server answered with {told}"), said),
+        status: Some(told),
         retry_after_ms: retry_after_ms
             .and_then(|text| text.trim().parse::<u64>().ok())
             .map(|s| s.saturating_mul(1000)),
     }
+}
+
+/// What the model's server answered with, where the broker answers in another way: a final word must not be tried again.
+fn of_the_server(headers: &HeaderMap) -> Option<u16> {
+    headers.get(MODEL_STATUS_HEADER)?.to_str().ok()?.parse().ok()
 }
 
 /// There was no answer at all.

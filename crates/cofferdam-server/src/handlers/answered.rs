@@ -24,10 +24,7 @@ pub(super) async fn answer(
     let error = executed::message_of(outcome);
     if let Some(code) = code_of(outcome, conversation.api_error_status()) {
         let mut details = executed::details(&record);
-        // What a refused key was answered stays with the broker, which says something of its own to whoever asks through it.
-        if code != ErrorCode::AuthError {
-            details["api_error_status"] = json!(conversation.api_error_status());
-        }
+        details["api_error_status"] = json!(conversation.api_error_status());
         let message = error.unwrap_or_else(|| "the run failed".to_owned());
         return Err(ApiError::new(code, message).with(details));
     }
