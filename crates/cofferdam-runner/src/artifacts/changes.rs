@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Stat};
 
-use super::git_names::{is_git_name, is_refused_link};
+use super::git_names::{is_git_name, is_refused_as_link};
 use super::layers::{Found, Layers, Merged, is_opaque, is_whiteout};
 use crate::confined::{ConfinedFolder, MAX_PATH_BYTES, changed_at_ns, kind_of};
 use crate::workspace::Manifest;
@@ -149,7 +149,8 @@ impl Walk<'_> {
         if kind_of(stat) == FileType::Directory {
             return self.compare_folder(path, found, reach);
         }
-        let after = node(stat, Place::Written).filter(|node| !is_refused_link(&path, node.kind));
+        let is_refused = |node: &Node| node.kind == Kind::Link && is_refused_as_link(&path);
+        let after = node(stat, Place::Written).filter(|node| !is_refused(node));
         if after.is_none() {
             self.changes.left_out.push(path.clone());
         }

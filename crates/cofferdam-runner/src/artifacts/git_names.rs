@@ -5,8 +5,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::changes::Kind;
-
 /// Whether a file system could take this name for `.git`: other case, the short name of NTFS and its
 /// streams, trailing dots and spaces, or characters that HFS+ ignores.
 pub(super) fn is_git_name(name: &OsStr) -> bool {
@@ -30,11 +28,9 @@ fn is_ignored_by_hfs(c: char) -> bool {
 }
 
 /// Git refuses `.gitmodules` as a link, since it would read settings through it.
-pub(super) fn is_refused_link(path: &Path, kind: Kind) -> bool {
-    kind == Kind::Link
-        && path.file_name().is_some_and(|name| {
-            name.eq_ignore_ascii_case(".gitmodules") || name.eq_ignore_ascii_case("gitmod~1")
-        })
+pub(super) fn is_refused_as_link(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.eq_ignore_ascii_case(".gitmodules") || name.eq_ignore_ascii_case("gitmod~1"))
 }
 
 #[cfg(test)]

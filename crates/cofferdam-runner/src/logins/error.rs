@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use cofferdam_agent::{LoginProblem, profile};
+use cofferdam_agent::profile;
 use cofferdam_core::Agent;
+
+use super::file::Problem;
 
 /// Why there is no login that opens a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,27 +45,4 @@ impl LoginError {
             Self::Expired { agent, .. } => profile(*agent).login.lasting.to_owned(),
         }
     }
-}
-
-/// What is wrong with a login file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    /// It cannot be opened or read.
-    #[error("it cannot be read ({0})")]
-    Unreadable(String),
-    /// A folder, a pipe, a device.
-    #[error("it is not a file")]
-    NotAFile,
-    /// Larger than any login.
-    #[error("it is larger than {} KiB", super::file::LARGEST >> 10)]
-    TooLarge,
-    /// Another user could have put a token of theirs into it, and would then see what is asked with it.
-    #[error("another user can write it (type `chmod 600` on it)")]
-    OthersWrite,
-    /// It belongs to somebody else.
-    #[error("it belongs to another user")]
-    Foreign,
-    /// What is in it cannot be used.
-    #[error(transparent)]
-    Content(#[from] LoginProblem),
 }

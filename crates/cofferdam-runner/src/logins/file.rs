@@ -6,14 +6,35 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use cofferdam_agent::{LoginContent, profile};
+use cofferdam_agent::{LoginContent, LoginProblem, profile};
 use cofferdam_core::Agent;
 use rustix::fs::{Mode, OFlags};
 
-use super::error::Problem;
-
 /// Larger files are no logins.
-pub(super) const LARGEST: u64 = 1 << 20;
+const LARGEST: u64 = 1 << 20;
+
+/// What is wrong with a login file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// It cannot be opened or read.
+    #[error("it cannot be read ({0})")]
+    Unreadable(String),
+    /// A folder, a pipe, a device.
+    #[error("it is not a file")]
+    NotAFile,
+    /// Larger than any login.
+    #[error("it is larger than {} KiB", LARGEST >> 10)]
+    TooLarge,
+    /// Another user could have put a token of theirs into it, and would then see what is asked with it.
+    #[error("another user can write it (type `chmod 600` on it)")]
+    OthersWrite,
+    /// It belongs to somebody else.
+    #[error("it belongs to another user")]
+    Foreign,
+    /// What is in it cannot be used.
+    #[error(transparent)]
+    Content(#[from] LoginProblem),
+}
 
 /// A login file.
 pub(super) struct LoginFile {

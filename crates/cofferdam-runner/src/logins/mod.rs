@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use cofferdam_core::{Agent, Credential, Login, Vendor};
 
-pub use error::{LoginError, Problem};
+pub use error::LoginError;
+pub use file::Problem;
 pub use places::LoginPlaces;
 
 use file::LoginFile;

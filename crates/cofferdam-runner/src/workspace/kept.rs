@@ -7,13 +7,13 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use cofferdam_core::with_causes;
 use cofferdam_sandbox::remove_tree;
 
+use super::disk_use::bytes_of;
 use super::mirror::{self, Mirror};
 use super::{Error, Handover};
 use crate::home::Home;
@@ -266,20 +266,4 @@ fn remove_file(path: &Path) -> Result<(), Error> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::writing(path, error)),
         _ => Ok(()),
     }
-}
-
-/// What a folder takes on the disk. What goes away meanwhile does not count.
-pub(super) fn bytes_of(path: &Path) -> u64 {
-    let mut folders = vec![path.to_owned()];
-    let mut bytes = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let Ok(found) = entry.metadata() else { continue };
-            bytes += found.blocks() * 512;
-            if found.is_dir() {
-                folders.push(entry.path());
-            }
-        }
-    }
-    bytes
 }

@@ -13,11 +13,11 @@ use cofferdam_sandbox::remove_tree;
 use rustix::fs::FlockOperation;
 use sha2::{Digest, Sha256};
 
+use super::checked_fetch::CheckedFetch;
+use super::disk_use::bytes_of;
 use super::fetching_git::{fetching_git, foreign_git};
 use super::follow_git::{DEADLINE, run};
-use super::kept::bytes_of;
 use super::refs::Bare;
-use super::sealed_fetch::CheckedFetch;
 use super::{Error, FetchFault, Progress, Remote};
 use crate::home::Home;
 use crate::programs::Git;

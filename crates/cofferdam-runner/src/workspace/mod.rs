@@ -8,9 +8,11 @@
 //! program that a repository names.
 
 mod base;
+mod checked_fetch;
 mod checkout;
 mod copy;
 mod direct;
+mod disk_use;
 mod error;
 mod fetching_git;
 mod find;
@@ -51,6 +53,7 @@ use self::refs::Asked;
 use self::sealed_fetch::SealedFetch;
 
 pub use base::Base;
+pub use checked_fetch::CheckedFetch;
 pub use direct::check_direct;
 pub use error::{Error, FetchFault};
 pub use find::find_repository;
@@ -62,7 +65,7 @@ pub use origin::origin;
 pub(crate) use owner::RepositoryOwner;
 pub use progress::Progress;
 pub use remove::remove;
-pub use sealed_fetch::{CheckedFetch, fetcher_main};
+pub use sealed_fetch::fetcher_main;
 pub(crate) use survey::masked_paths;
 pub use target::check_target;
 

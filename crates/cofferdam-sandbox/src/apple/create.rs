@@ -12,8 +12,8 @@ use super::AppleBackend;
 use super::arguments::{Parts, arguments};
 use super::plan::ApplePlan;
 use super::sandbox::AppleSandbox;
-use crate::backend::{CreateError, Sandbox, SandboxSpec, Workspace};
-use crate::container::{Bound, bounds, memories, workspace_bounds, write_users};
+use crate::backend::{CreateError, SandboxSpec, Workspace};
+use crate::container::{Bound, bounds, if_made, memories, workspace_bounds, write_users};
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
 use crate::local::{Agent, Identity, Layers, LocalExchange, NoIdentity, give, handed_over};
@@ -40,15 +40,8 @@ pub(super) async fn create(backend: &AppleBackend, spec: &SandboxSpec) -> Result
     let exchange = LocalExchange::unplanned(folder, Agent::Container(None), &backend.options);
     let exchange = LocalExchange { layers: Layers::Folder { path: path.clone() }, ..exchange };
     let mut sandbox = AppleSandbox { shim: ShimSandbox { exchange, _owner: None }, plan: None };
-    match make(backend, spec, &path, &mut sandbox).await {
-        Ok(()) => Ok(sandbox),
-        Err(error) => {
-            if let Err(error) = sandbox.destroy().await {
-                tracing::warn!(sandbox.id = %id, %error, "a container that did not start could not be removed");
-            }
-            Err(error)
-        }
-    }
+    let made = make(backend, spec, &path, &mut sandbox).await;
+    if_made(sandbox, made).await
 }
 
 async fn make(

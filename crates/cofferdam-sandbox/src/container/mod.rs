@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_core::{MountAccess, Policy, inside};
 
-use crate::backend::{Cover, Refusal, SandboxSpec, Workspace};
+use crate::backend::{Cover, CreateError, Refusal, Sandbox, SandboxSpec, Workspace};
 use crate::folder::Folder;
 use crate::local::{self, Identity};
 
@@ -54,6 +54,15 @@ pub(crate) struct Memory {
     pub(crate) target: PathBuf,
     /// Options as `mount` takes them.
     pub(crate) options: String,
+}
+
+/// The sandbox whose container was made. Of one that did not start nothing stays.
+pub(crate) async fn if_made<S: Sandbox>(sandbox: S, made: Result<(), CreateError>) -> Result<S, CreateError> {
+    let Err(error) = made else { return Ok(sandbox) };
+    if let Err(error) = sandbox.destroy().await {
+        tracing::warn!(sandbox.id = %sandbox.id(), %error, "a container that did not start could not be removed");
+    }
+    Err(error)
 }
 
 /// What is bound into the container besides the workspace and its companions.

@@ -14,13 +14,13 @@ use bollard::query_parameters::CreateContainerOptions;
 use cofferdam_core::Mode;
 
 use super::body::{Parts, body};
-use super::engine::{is_missing, message_of};
+use super::engine::{attach_stdin, is_missing, message_of};
 use super::plan::{ContainerPlan, Started, label, name_of};
-use super::sandbox::{DockerSandbox, attach_stdin, exchange};
+use super::sandbox::{DockerSandbox, exchange};
 use super::{DockerBackend, watcher};
-use crate::backend::{Attachment, CreateError, Sandbox, SandboxSpec, Workspace};
+use crate::backend::{Attachment, CreateError, SandboxSpec, Workspace};
 use crate::clock::now_ms;
-use crate::container::{Bound, bounds, memories, workspace_bounds, write_users};
+use crate::container::{Bound, bounds, if_made, memories, workspace_bounds, write_users};
 use crate::errors::failed;
 use crate::folder::{Folder, Record};
 use crate::local::{Identity, Layers, give, handed_over};
@@ -50,15 +50,7 @@ pub(super) async fn create(
     };
     let made = tokio::time::timeout(DEADLINE, make(backend, &docker, spec, &mut sandbox)).await;
     let made = made.unwrap_or_else(|_| Err(CreateError::Deadline { id: id.clone(), within: DEADLINE }));
-    match made {
-        Ok(()) => Ok(sandbox),
-        Err(error) => {
-            if let Err(error) = sandbox.destroy().await {
-                tracing::warn!(sandbox.id = %id, %error, "a container that did not start could not be removed");
-            }
-            Err(error)
-        }
-    }
+    if_made(sandbox, made).await
 }
 
 async fn make(

@@ -11,10 +11,9 @@ use cofferdam_core::{ExitCause, ToWorker};
 use futures_util::{Stream, StreamExt};
 use tokio::io::AsyncWriteExt;
 
-use super::engine::{Engine, is_answer, is_missing};
+use super::engine::{self, Engine, attach_stdin, is_answer, is_missing};
 use super::first_process;
 use super::plan::ContainerPlan;
-use super::sandbox::attach_stdin;
 use crate::folder::{Folder, Record};
 use crate::linux::ProcessRecord;
 use crate::linux::cgroup::Hits;
@@ -205,7 +204,7 @@ impl Driver for EngineDriver {
 
     async fn kill(&mut self) {
         let Some(docker) = &self.docker else { return };
-        if let Err(error) = super::kill(docker, &self.plan.container).await {
+        if let Err(error) = engine::kill(docker, &self.plan.container).await {
             eprintln!("cofferdam watcher: the container could not be killed: {error}");
         }
     }

@@ -1,15 +1,17 @@
-//! The engine: where it is, whether it answers, and what its errors mean.
+//! The engine: where it is, whether it answers, what its errors mean, and how it is told of a container to attach to, kill or remove.
 
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::errors::Error;
+use bollard::query_parameters::{AttachContainerOptions, KillContainerOptions, RemoveContainerOptions};
 use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use cofferdam_core::{EngineAddress, with_causes};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::OnceCell;
 
 use crate::backend::{Refusal, RefusalKind};
@@ -149,6 +151,46 @@ pub(crate) fn message_of(error: &Error) -> String {
         Error::DockerStreamError { error } => error.trim().to_owned(),
         other => with_causes(other),
     }
+}
+
+/// Where lines to a worker are written.
+pub(super) type Stdin = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// The stdin of a container that runs or is about to. Letting go of it closes nothing inside.
+pub(super) async fn attach_stdin(docker: &Docker, container: &str) -> Result<Stdin, Error> {
+    let options = AttachContainerOptions { stdin: true, stream: true, ..AttachContainerOptions::default() };
+    docker.attach_container(container, Some(options)).await.map(|attached| attached.input)
+}
+
+/// Kills a container, also a paused one.
+pub(super) async fn kill(docker: &Docker, name: &str) -> Result<(), Error> {
+    let options = || Some(KillContainerOptions { signal: "SIGKILL".to_owned() });
+    match docker.kill_container(name, options()).await {
+        // An engine does not kill what is paused.
+        Err(error) if is_done(&error) && docker.unpause_container(name).await.is_ok() => {
+            docker.kill_container(name, options()).await
+        }
+        Err(error) if is_done(&error) => Ok(()),
+        answer => answer,
+    }
+}
+
+/// Kills a container and removes it with whatever volumes an image gave it. One that is gone is fine.
+pub(super) async fn remove_container(docker: &Docker, name: &str) -> Result<(), Error> {
+    let options = RemoveContainerOptions { force: true, v: true, link: false };
+    for _ in 0..50 {
+        match docker.remove_container(name, Some(options.clone())).await {
+            Ok(()) => return Ok(()),
+            Err(error) if is_missing(&error) => return Ok(()),
+            // Somebody removes it at this moment, or it is paused and cannot be killed.
+            Err(error) if is_done(&error) => {
+                let _ = docker.unpause_container(name).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    docker.remove_container(name, Some(options)).await
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use bollard::Docker;
-use bollard::query_parameters::{KillContainerOptions, ListContainersOptions};
+use bollard::query_parameters::ListContainersOptions;
 use cofferdam_core::{
     ContainerPolicy, EngineAddress, ImageReference, Mode, NodeId, Policy, SandboxId, WallPlan, inside,
 };
@@ -142,19 +142,6 @@ impl DockerBackend {
             Some(Listed { id, node: labels.get(label::NODE).and_then(|node| node.parse().ok()) })
         };
         found.into_iter().filter_map(|container| listed(container.labels?)).collect()
-    }
-}
-
-/// Kills a container, also a paused one.
-async fn kill(docker: &Docker, name: &str) -> Result<(), bollard::errors::Error> {
-    let options = || Some(KillContainerOptions { signal: "SIGKILL".to_owned() });
-    match docker.kill_container(name, options()).await {
-        // An engine does not kill what is paused.
-        Err(error) if engine::is_done(&error) && docker.unpause_container(name).await.is_ok() => {
-            docker.kill_container(name, options()).await
-        }
-        Err(error) if engine::is_done(&error) => Ok(()),
-        answer => answer,
     }
 }
 

@@ -2,21 +2,16 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::pin::Pin;
 use std::process::ChildStdin;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bollard::Docker;
-use bollard::query_parameters::{
-    AttachContainerOptions, ContainerArchiveInfoOptions, ListVolumesOptions, RemoveContainerOptions,
-    RemoveVolumeOptions,
-};
+use bollard::query_parameters::{ContainerArchiveInfoOptions, ListVolumesOptions, RemoveVolumeOptions};
 use cofferdam_core::{InsideSeal, OutsideSeal, SandboxExit, SandboxId, inside};
-use tokio::io::AsyncWrite;
 
-use super::engine::{Engine, is_done, is_missing, message_of};
+use super::engine::{self, Engine, Stdin, attach_stdin, is_done, is_missing, message_of, remove_container};
 use super::plan::{ContainerPlan, Started, label, name_of};
 use super::{first_process, log, watcher};
 use crate::backend::{Exchange, OpenError, Output, Process, Sandbox};
@@ -52,15 +47,6 @@ pub(super) fn exchange(folder: Folder, plan: Option<&ContainerPlan>, options: &O
         Some(plan) => LocalExchange { layers: plan.layers.clone(), ..exchange },
         None => exchange,
     }
-}
-
-/// Where lines to a worker are written.
-pub(super) type Stdin = Pin<Box<dyn AsyncWrite + Send>>;
-
-/// The stdin of a container that runs or is about to. Letting go of it closes nothing inside.
-pub(super) async fn attach_stdin(docker: &Docker, container: &str) -> Result<Stdin, bollard::errors::Error> {
-    let options = AttachContainerOptions { stdin: true, stream: true, ..AttachContainerOptions::default() };
-    docker.attach_container(container, Some(options)).await.map(|attached| attached.input)
 }
 
 impl DockerSandbox {
@@ -154,7 +140,7 @@ impl DockerSandbox {
             return;
         }
         let options = ContainerArchiveInfoOptions { path: inside::WORKSPACE.to_owned() };
-        let asked = match super::kill(docker, &self.container()).await {
+        let asked = match engine::kill(docker, &self.container()).await {
             Ok(()) => docker.get_container_archive_info(&self.container(), Some(options)).await.map(drop),
             Err(error) => Err(error),
         };
@@ -192,24 +178,6 @@ impl DockerSandbox {
             Err(error) => Err(error),
         }
     }
-}
-
-/// Kills a container and removes it with whatever volumes an image gave it. One that is gone is fine.
-pub(super) async fn remove_container(docker: &Docker, name: &str) -> Result<(), bollard::errors::Error> {
-    let options = RemoveContainerOptions { force: true, v: true, link: false };
-    for _ in 0..50 {
-        match docker.remove_container(name, Some(options.clone())).await {
-            Ok(()) => return Ok(()),
-            Err(error) if is_missing(&error) => return Ok(()),
-            // Somebody removes it at this moment, or it is paused and cannot be killed.
-            Err(error) if is_done(&error) => {
-                let _ = docker.unpause_container(name).await;
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    docker.remove_container(name, Some(options)).await
 }
 
 #[async_trait]
@@ -281,7 +249,7 @@ impl Sandbox for DockerSandbox {
         // Said before it is done, so that nobody takes it for a stranger's deed.
         self.folder().write(Record::Killed, &()).map_err(self.error("record the kill"))?;
         let docker = self.docker().await?;
-        match super::kill(&docker, &self.container()).await {
+        match engine::kill(&docker, &self.container()).await {
             Err(error) if !is_done(&error) => Err(self.engine_error("kill the container", &error)),
             Ok(()) | Err(_) => Ok(()),
         }

@@ -13,10 +13,9 @@ use futures_util::StreamExt;
 
 use super::DockerBackend;
 use super::body::{Parts, body};
-use super::engine::message_of;
+use super::engine::{message_of, remove_container};
 use super::image::Image;
 use super::plan::label;
-use super::sandbox::remove_container;
 use crate::asker::Asker;
 use crate::clock::now_ms;
 use crate::container::{Bound, Memory};

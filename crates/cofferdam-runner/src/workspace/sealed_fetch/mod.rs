@@ -13,18 +13,15 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::{HostPort, Limits, Policy, RepoUrl, SandboxId};
-use cofferdam_net::{AddressCheck, Dialer};
-use cofferdam_sandbox::{
-    Tool, ToolAccess, ToolFolder, ToolOutput, ToolSource, ToolSystem, Tools, remove_tree,
-};
-use tokio::runtime::Handle;
+use cofferdam_sandbox::{Tool, ToolAccess, ToolFolder, ToolOutput, ToolSource, ToolSystem, remove_tree};
 use tokio::time::{Instant, sleep};
 
 use self::job::{FetchJob, Fetched};
 use self::tunnel::Tunnel;
+use super::checked_fetch::CheckedFetch;
 use super::checkout::{in_use, make_git_folder, not_found, place_of, put};
+use super::disk_use::bytes_of;
 use super::follow_git::{CHECK_EVERY, DEADLINE, MEASURE_EVERY};
-use super::kept::bytes_of;
 use super::mirror::Mirror;
 use super::refs::{Asked, Resolved};
 use super::{CheckedOut, Error, FetchFault, Progress, Remote};
@@ -41,37 +38,6 @@ const AUTHORITIES: [&str; 4] = ["SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO
 /// The longest answer, and the longest word of what is going on.
 const MOST_ANSWER: u64 = 1 << 20;
 const MOST_SAID: u64 = 4 << 10;
-
-/// Whoever speaks for somebody else fetches with this.
-#[derive(Clone)]
-pub struct CheckedFetch {
-    /// Connects to the host.
-    pub dialer: Dialer,
-    /// Which addresses it may be at.
-    pub check: AddressCheck,
-    /// Makes the sandbox in which git reads what the host says.
-    pub tools: Tools,
-    /// Where the node's git is looked for that the sandbox can show.
-    pub git: PathBuf,
-    /// Where the connections are made.
-    pub runtime: Handle,
-    /// What the host may send, and what a mirror and a checkout may be.
-    pub most_bytes: u64,
-}
-
-impl CheckedFetch {
-    /// Several times the largest repository that people work on.
-    pub const MOST_BYTES: u64 = 8 << 30;
-
-    pub(super) fn too_large(&self, url: &RepoUrl) -> Error {
-        let (fault, message) = self.too_large_fault();
-        Error::Fetch { url: url.to_string(), fault, message }
-    }
-
-    fn too_large_fault(&self) -> (FetchFault, String) {
-        (FetchFault::Address, format!("it is larger than {} bytes", self.most_bytes))
-    }
-}
 
 /// One fetch.
 pub(super) struct SealedFetch<'a> {
