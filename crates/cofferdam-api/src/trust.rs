@@ -41,6 +41,8 @@ pub struct TrustedOriginResponse {
 /// Whether something still is what was trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum TrustState {
     /// It is.
     Trusted,
@@ -54,10 +56,6 @@ impl TrustState {
     /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Trusted => "trusted",
-            Self::Changed => "changed",
-            Self::Missing => "missing",
-        }
+        self.into()
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::RunId;
+use crate::text::named;
 use crate::value::ValueError;
 
 /// What is shown of a direct run where a seal is.
@@ -61,8 +62,10 @@ pub struct DirectSetup {
     Serialize,
     Deserialize,
     strum::Display,
+    strum::EnumString,
     strum::IntoStaticStr,
 )]
+#[strum(parse_err_ty = ValueError, parse_err_fn = not_a_tool)]
 pub enum DirectTool {
     /// Fetches a page and answers a question about it.
     WebFetch,
@@ -88,12 +91,6 @@ impl DirectTool {
     /// The same for a run on a project, whose pages could carry the project's text out.
     pub const OF_PROJECT: [Self; 4] = [Self::TodoWrite, Self::Read, Self::Grep, Self::Glob];
 
-    /// The name that the model calls it by.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// Whether it reads files, and needs a project that has some.
     #[must_use]
     pub fn reads_project(self) -> bool {
@@ -104,21 +101,14 @@ impl DirectTool {
     }
 }
 
-impl std::str::FromStr for DirectTool {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let names = Self::ALL.map(Self::as_str);
-        Self::ALL.into_iter().find(|tool| tool.as_str() == text).ok_or_else(|| {
-            let known = names.map(|name| format!("`{name}`")).join(", ");
-            let meant = crate::settings::nearest(text, names);
-            let hint = match meant {
-                Some(name) => format!("did you mean `{name}`? There are {known}"),
-                None => format!("use one or more of {known}"),
-            };
-            ValueError::new(text, "is not a tool of direct runs", &hint)
-        })
-    }
+fn not_a_tool(text: &str) -> ValueError {
+    let names = DirectTool::ALL.map(DirectTool::as_str);
+    let known = names.map(|name| format!("`{name}`")).join(", ");
+    let hint = match crate::settings::nearest(text, names) {
+        Some(name) => format!("did you mean `{name}`? There are {known}"),
+        None => format!("use one or more of {known}"),
+    };
+    ValueError::new(text, "is not a tool of direct runs", &hint)
 }
 
 /// Whether the model thinks before it answers.
@@ -153,3 +143,5 @@ pub enum Effort {
     /// The most.
     Max,
 }
+
+named!(DirectTool);

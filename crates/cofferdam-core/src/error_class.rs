@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
 use crate::outcome::{FailureClass, Outcome};
+use crate::text::named;
 
 /// Whose fault a failure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -80,12 +81,6 @@ impl ErrorClass {
             Self::Cancelled => RetryRule::Over,
         }
     }
-
-    /// The name on the wire and in the store.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 impl From<FailureClass> for ErrorClass {
@@ -120,6 +115,8 @@ impl From<FailureClass> for ErrorClass {
 fn has_crashed(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed { class: FailureClass::WorkerCrashed, .. })
 }
+
+named!(ErrorClass);
 
 #[cfg(test)]
 mod tests {

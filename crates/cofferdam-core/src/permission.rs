@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
 use crate::settings::Agent;
-use crate::text::written_as_text;
+use crate::text::{named, written_as_text};
 use crate::value::ValueError;
 use crate::work::PromptSetup;
 
@@ -54,12 +54,6 @@ const FOR_ALL: [PermissionMode; 3] =
 impl PermissionMode {
     /// Every mode.
     pub const ALL: &[Self] = Self::VARIANTS;
-
-    /// The name on the wire and in the store.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 
     /// Why this agent cannot be asked for this mode, with what it can be asked for; `None` if it can.
     #[must_use]
@@ -133,6 +127,7 @@ fn not_a_mode(text: &str) -> ValueError {
 }
 
 written_as_text!(PermissionMode);
+named!(PermissionMode);
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::Mode;
 use crate::settings::Role;
-use crate::text::written_as_text;
+use crate::text::{named, written_as_text};
+use crate::value::ValueError;
 
 /// The most nodes of one role that a service keeps.
 const MOST_NODES: u8 = 99;
@@ -131,6 +132,7 @@ impl FromStr for ProcessName {
 }
 
 written_as_text!(ProcessName);
+named!(DesiredState, ProcessStatus, Environment);
 
 /// What does the job here of a process that other systems have.
 fn instead_of(name: &str) -> &'static str {
@@ -155,6 +157,8 @@ fn instead_of(name: &str) -> &'static str {
 /// What an operator wants of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", parse_err_ty = ValueError, parse_err_fn = not_a_state)]
 pub enum DesiredState {
     /// It is to run, also after the service was started again.
     Running,
@@ -162,32 +166,15 @@ pub enum DesiredState {
     Stopped,
 }
 
-impl DesiredState {
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Stopped => "stopped",
-        }
-    }
-}
-
-impl FromStr for DesiredState {
-    type Err = crate::value::ValueError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "running" => Ok(Self::Running),
-            "stopped" => Ok(Self::Stopped),
-            _ => Err(crate::value::ValueError::new(text, "is not a desired state", "`running` or `stopped`")),
-        }
-    }
+fn not_a_state(text: &str) -> ValueError {
+    ValueError::new(text, "is not a desired state", "`running` or `stopped`")
 }
 
 /// How a process stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ProcessStatus {
     /// It was never started.
     #[default]
@@ -200,23 +187,13 @@ pub enum ProcessStatus {
     Stopped,
 }
 
-impl ProcessStatus {
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Running => "running",
-            Self::Failed => "failed",
-            Self::Stopped => "stopped",
-        }
-    }
-}
-
-/// Where tasks run unless their request says otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where agents run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", parse_err_ty = String, parse_err_fn = not_an_environment)]
 pub enum Environment {
-    /// As processes of the machine.
+    /// As processes of the machine, without a wall and with their CLI's own login.
     Host,
     /// Each in a sandbox of its own.
     Sandbox,
@@ -233,6 +210,10 @@ impl Environment {
     }
 }
 
+fn not_an_environment(text: &str) -> String {
+    format!("`{text}` is not an environment")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,6 +227,21 @@ mod tests {
         {
             assert!(name.parse::<ProcessName>().is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn an_environment_is_the_same_word_in_json_and_in_text() {
+        for environment in [Environment::Host, Environment::Sandbox] {
+            assert_eq!(serde_json::to_value(environment).unwrap(), environment.as_str());
+            assert_eq!(environment.as_str().parse(), Ok(environment));
+        }
+        assert_eq!("docker".parse::<Environment>(), Err("`docker` is not an environment".to_owned()));
+        assert_eq!("running".parse(), Ok(DesiredState::Running));
+        let error = "Idle".parse::<DesiredState>().unwrap_err();
+        assert_eq!(
+            (error.problem.as_str(), error.hint.as_str()),
+            ("`Idle` is not a desired state", "`running` or `stopped`")
+        );
     }
 
     #[test]

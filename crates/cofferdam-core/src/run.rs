@@ -13,6 +13,7 @@ use crate::relative_folder::RelativeFolder;
 use crate::repo_url::RepoUrl;
 use crate::retry::RetryPolicy;
 use crate::settings::AgentName;
+use crate::text::named;
 use crate::work::Work;
 
 /// Where the workspace comes from.
@@ -115,6 +116,25 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
+    /// A request for no more than every one has to say: tried as often as usual, by whoever takes it.
+    #[must_use]
+    pub fn new(id: RunId, source: Source, work: Work, policy: Policy) -> Self {
+        Self {
+            id,
+            source,
+            workspace: WorkspaceKind::default(),
+            working_dir: None,
+            work,
+            conversation: None,
+            policy,
+            publish: None,
+            retry: RetryPolicy::default(),
+            placement: Placement::default(),
+            claimable_by: None,
+            replay_of: None,
+        }
+    }
+
     /// What is shown where a mode is: a direct run has none.
     #[must_use]
     pub fn shown_mode(&self) -> String {
@@ -159,12 +179,6 @@ impl RunState {
         }
     }
 
-    /// The name on the wire and in the store.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
     /// The state of this name, if there is one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -198,7 +212,8 @@ impl From<&Outcome> for RunState {
 }
 
 /// What can happen to a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Transition {
     /// A node takes it: a new attempt.
     Claim,
@@ -214,13 +229,7 @@ pub enum Transition {
 
 impl Transition {
     fn name(&self) -> &'static str {
-        match self {
-            Self::Claim => "claim",
-            Self::Adopt => "adopt",
-            Self::Retry => "retry",
-            Self::CancelQueued => "cancel_queued",
-            Self::Finish(_) => "finish",
-        }
+        self.into()
     }
 }
 
@@ -231,6 +240,8 @@ pub struct IllegalTransition {
     from: RunState,
     transition: &'static str,
 }
+
+named!(RunState);
 
 #[cfg(test)]
 #[path = "run_tests.rs"]

@@ -54,3 +54,17 @@ macro_rules! written_as_text {
     )+ };
 }
 pub(crate) use written_as_text;
+
+/// Gives a closed list of words, whose names `strum` makes, the usual way to ask for a name.
+macro_rules! named {
+    ($($value:ty),+) => { $(
+        impl $value {
+            /// Its name: on the wire, in the record, and where people write it.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                self.into()
+            }
+        }
+    )+ };
+}
+pub(crate) use named;

@@ -24,7 +24,8 @@ pub struct Audit {
 }
 
 /// What became of what somebody asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum AuditOutcome {
     /// It was done: the change and its entry were written together.
     Done,
@@ -36,13 +37,10 @@ impl AuditOutcome {
     /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Refused => "refused",
-        }
+        self.into()
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        [Self::Done, Self::Refused].into_iter().find(|outcome| outcome.as_str() == text)
+        text.parse().ok()
     }
 }

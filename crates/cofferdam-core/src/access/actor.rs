@@ -2,6 +2,7 @@
 
 use crate::access::{OwnerName, Scope, Scopes};
 use crate::ids::KeyId;
+use crate::text::named;
 
 /// Who asks for an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,8 @@ pub enum Actor {
 }
 
 /// A role of our own that acts without being asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum OwnRole {
     /// Tries whether an agent could work now.
     AuthCheck,
@@ -35,15 +37,6 @@ pub enum OwnRole {
 impl OwnRole {
     /// Every role.
     pub const ALL: [Self; 2] = [Self::AuthCheck, Self::FirstStart];
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::AuthCheck => "auth_check",
-            Self::FirstStart => "first_start",
-        }
-    }
 }
 
 impl Actor {
@@ -79,3 +72,5 @@ impl Actor {
         }
     }
 }
+
+named!(OwnRole);

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::named;
 use crate::value::ValueError;
 
 /// One thing that a key opens. `system` implies the others, and `run` implies reading one's own runs.
@@ -26,12 +27,6 @@ pub enum Scope {
 impl Scope {
     /// Every scope.
     pub const ALL: [Self; 3] = [Self::Read, Self::Run, Self::System];
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 fn not_a_scope(text: &str) -> ValueError {
@@ -85,6 +80,8 @@ impl FromStr for Scopes {
         text.split(',').map(|name| name.trim().parse()).collect()
     }
 }
+
+named!(Scope);
 
 #[cfg(test)]
 mod tests {

@@ -1,17 +1,19 @@
 //! Tools that the model's vendor runs on the agent's behalf.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::text::named;
 use crate::value::ValueError;
 
 /// A tool that the vendor runs. Only those are here whose charge the vendor tells in its answer, and that keep nothing: code that
 /// the vendor runs is charged by the hour, and connectors, files and stored answers reach what nobody here can see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", parse_err_ty = ValueError, parse_err_fn = not_a_tool)]
 pub enum VendorTool {
     /// Searches the web.
     WebSearch,
@@ -22,34 +24,14 @@ pub enum VendorTool {
 impl VendorTool {
     /// Every tool that is known.
     pub const ALL: [Self; 2] = [Self::WebSearch, Self::WebFetch];
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::WebSearch => "web_search",
-            Self::WebFetch => "web_fetch",
-        }
-    }
 }
 
-impl fmt::Display for VendorTool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for VendorTool {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let known = Self::ALL.map(|tool| format!("`{tool}`")).join(", ");
-        let hint = format!("use one or more of {known}");
-        if text.is_empty() {
-            return Err(ValueError { problem: "no tool is named".to_owned(), hint });
-        }
-        let found = Self::ALL.into_iter().find(|tool| tool.as_str() == text);
-        found.ok_or_else(|| ValueError::new(text, "is not a tool of a vendor", &hint))
+fn not_a_tool(text: &str) -> ValueError {
+    let known = VendorTool::ALL.map(|tool| format!("`{tool}`")).join(", ");
+    let hint = format!("use one or more of {known}");
+    match text {
+        "" => ValueError { problem: "no tool is named".to_owned(), hint },
+        _ => ValueError::new(text, "is not a tool of a vendor", &hint),
     }
 }
 
@@ -79,6 +61,8 @@ pub(super) fn read_tools<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<Ven
 
     reader.deserialize_any(Tools)
 }
+
+named!(VendorTool);
 
 #[cfg(test)]
 mod tests {

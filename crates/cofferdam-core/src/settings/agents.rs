@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::EnumMessage;
 
 use super::amounts::MaxConcurrency;
 use super::names::{PolicyName, is_name};
 use crate::policy::Mode;
-use crate::text::{checked_text, written_as_text};
+use crate::text::{checked_text, named, written_as_text};
 use crate::value::ValueError;
 
 checked_text! {
@@ -22,7 +23,7 @@ checked_text! {
 /// People know it by other names too: by its command, by its vendor, and as other tools spell it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
+#[derive(strum::Display, strum::EnumMessage, strum::EnumString, strum::IntoStaticStr)]
 #[strum(parse_err_ty = ValueError, parse_err_fn = not_a_provider)]
 pub enum Agent {
     /// Anthropic's Claude Code: what a service takes where nobody says which.
@@ -72,10 +73,19 @@ impl Agent {
     /// Every one, in the order in which they are tried and listed.
     pub const ALL: [Self; 3] = [Self::ClaudeCode, Self::Codex, Self::OpenCode];
 
-    /// The name in runs, settings and on command lines.
+    /// Every name that is understood, each agent's own first.
+    pub(super) fn names() -> Vec<&'static str> {
+        let others = |agent: Self| {
+            agent.get_serializations().iter().copied().filter(move |name| *name != agent.as_str())
+        };
+        Self::ALL.into_iter().flat_map(|agent| std::iter::once(agent.as_str()).chain(others(agent))).collect()
+    }
+
+    /// The names for people who have to type one: "`a`, `b` or `c`". `before` goes before each.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
+    pub fn choice(before: &str) -> String {
+        let [first @ .., last] = &Self::ALL.map(|agent| format!("`{before}{agent}`"));
+        format!("{} or {last}", first.join(", "))
     }
 }
 
@@ -96,6 +106,7 @@ impl Borrow<str> for AgentName {
 }
 
 written_as_text!(Agent);
+named!(Agent);
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::names::VariableName;
 use crate::egress::HostPort;
 use crate::repo_url::RepoUrl;
-use crate::text::written_as_text;
+use crate::text::{checked_text, written_as_text};
 use crate::value::ValueError;
 
 /// The port of `https://`.
@@ -46,10 +46,10 @@ pub struct GitCredentialSettings {
 #[serde(try_from = "String", into = "String")]
 pub struct GitHost(HostPort);
 
-/// A path at a git host, without slashes around it and without `.git`: `team`, or `team/app`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct GitPath(String);
+checked_text! {
+    /// A path at a git host, without slashes around it and without `.git`: `team`, or `team/app`.
+    GitPath: git_path => ValueError;
+}
 
 /// The name of a variable that holds a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,24 +111,20 @@ impl FromStr for GitHost {
     }
 }
 
-impl FromStr for GitPath {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let path = text.trim_matches('/');
-        let path = path.strip_suffix(".git").unwrap_or(path);
-        let is_plain = |part: &str| {
-            let visible = part.bytes().all(|b| b.is_ascii_graphic() && !b"%?#\\".contains(&b));
-            visible && !matches!(part, "" | "." | "..")
-        };
-        match path.split('/').all(is_plain) {
-            true => Ok(Self(path.to_owned())),
-            false => Err(ValueError::new(
-                text,
-                "is not a path of repositories",
-                "type one such as `team` or `team/app`, with no `%`, `?`, `#`, `.` or `..` in it",
-            )),
-        }
+fn git_path(text: &str) -> Result<String, ValueError> {
+    let path = text.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let is_plain = |part: &str| {
+        let visible = part.bytes().all(|b| b.is_ascii_graphic() && !b"%?#\\".contains(&b));
+        visible && !matches!(part, "" | "." | "..")
+    };
+    match path.split('/').all(is_plain) {
+        true => Ok(path.to_owned()),
+        false => Err(ValueError::new(
+            text,
+            "is not a path of repositories",
+            "type one such as `team` or `team/app`, with no `%`, `?`, `#`, `.` or `..` in it",
+        )),
     }
 }
 
@@ -170,19 +166,13 @@ impl fmt::Display for GitHost {
     }
 }
 
-impl fmt::Display for GitPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 impl fmt::Display for TokenVariable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-written_as_text!(GitHost, GitPath, TokenVariable);
+written_as_text!(GitHost, TokenVariable);
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::AgentName;
+use crate::text::named;
 use crate::value::ValueError;
 
 /// A kind of work.
@@ -51,12 +52,6 @@ pub struct RoleSettings {
 impl Role {
     /// Every role.
     pub const ALL: [Self; 3] = [Self::Worker, Self::Tester, Self::Docser];
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 impl RolesSettings {
@@ -74,3 +69,5 @@ impl RolesSettings {
 fn not_a_role(text: &str) -> ValueError {
     ValueError::new(text, "is not a role", "type `--role worker`, `--role tester` or `--role docser`")
 }
+
+named!(Role);

@@ -102,13 +102,7 @@ values! {
     PathMappingMode => { "enum": ["mapped", "same-path"] },
     Storage => { "enum": ["disk", "memory"] },
     WebSearch => { "type": "string", "pattern": "^(vendor|off|https?://.+)$" },
-    Agent => {
-        "enum": [
-            "claude_code", "claude", "anthropic", "claude-code", "claudecode",
-            "codex", "openai", "codex-cli", "codex_cli",
-            "opencode",
-        ]
-    },
+    Agent => { "enum": Agent::names() },
     AgentName => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
     ForwardName => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
     ForwardPort => { "type": ["integer", "string"], "minimum": 1024, "maximum": 65535, "pattern": "^[0-9]{4,5}$" },

@@ -156,7 +156,7 @@ fn checked(key: &'static ConfigKey, value: &str) -> Result<String, InputError> {
             .to_lowercase()
             .parse::<Agent>()
             .map(|provider| provider.to_string())
-            .map_err(|error| refuse(&error.problem, "type `claude_code`, `codex` or `opencode`")),
+            .map_err(|error| refuse(&error.problem, &format!("type {}", Agent::choice("")))),
         Sets::Setting(path) => readable(path, value, &refuse),
         Sets::SealedMode => readable(MODE, value, &refuse),
         Sets::Folder => match Path::new(value).is_absolute() {

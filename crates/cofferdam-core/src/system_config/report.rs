@@ -4,6 +4,7 @@ use super::keys::DOCKER_NETWORK;
 use super::{CONFIG_KEYS, ConfigKey, Sets, SystemConfig, in_force};
 use crate::policy::{Mode, Network};
 use crate::settings::{Effective, Origin};
+use crate::text::named;
 
 /// What is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +31,8 @@ pub struct ConfigValue {
 }
 
 /// How agents are launched, as `LAUNCH_MODE` has it: `docker` stands for every sandbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum LaunchMode {
     /// As processes of the host.
     Process,
@@ -39,15 +41,6 @@ pub enum LaunchMode {
 }
 
 impl LaunchMode {
-    /// The word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Process => "process",
-            Self::Docker => "docker",
-        }
-    }
-
     /// How runs of a mode are launched.
     #[must_use]
     pub fn of(mode: Mode) -> Self {
@@ -121,3 +114,5 @@ impl SystemConfig {
         warnings
     }
 }
+
+named!(LaunchMode);

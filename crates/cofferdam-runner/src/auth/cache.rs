@@ -110,10 +110,10 @@ fn name_of(salt: &str, depends_on: &[&[u8]]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cofferdam_core::Mode;
+    use cofferdam_core::{Environment, Mode};
 
     use super::*;
-    use crate::auth::{AuthWord, ExecutionEnvironment};
+    use crate::auth::AuthWord;
 
     fn status(available: bool) -> AuthStatus {
         AuthStatus {
@@ -121,7 +121,7 @@ mod tests {
             available,
             authenticated: false,
             checked_at: "2026-11-16T05:14:19.250Z".to_owned(),
-            execution_environment: ExecutionEnvironment::Sandbox,
+            execution_environment: Environment::Sandbox,
             mode: Mode::Native,
             status: AuthWord::AuthRequired,
             message: String::new(),

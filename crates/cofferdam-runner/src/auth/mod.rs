@@ -15,11 +15,11 @@ mod verdict;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cofferdam_core::{Agent, Policy, iso_time};
+use cofferdam_core::{Agent, Environment, Policy, iso_time};
 
 pub use cache::AuthCache;
 pub use depends_on::depends_on;
-pub use status::{AuthStatus, AuthWord, ExecutionEnvironment};
+pub use status::{AuthStatus, AuthWord};
 
 use crate::installation::Search;
 use crate::node::{Node, now_ms};
@@ -50,9 +50,9 @@ pub struct AuthCheck {
 impl AuthCheck {
     /// Tries it. This never takes longer than its timeout and the moment that it takes to end what hangs.
     pub async fn run(&self, node: &Node) -> AuthStatus {
-        let verdict = match ExecutionEnvironment::of(self.policy.mode) {
-            ExecutionEnvironment::Host => host::check(node, self).await,
-            ExecutionEnvironment::Sandbox => sandbox::check(node, self).await,
+        let verdict = match Environment::of(self.policy.mode) {
+            Environment::Host => host::check(node, self).await,
+            Environment::Sandbox => sandbox::check(node, self).await,
         };
         self.status(verdict)
     }
@@ -69,7 +69,7 @@ impl AuthCheck {
             available: verdict.is_available(),
             authenticated: verdict.word == AuthWord::Ok,
             checked_at: iso_time(now_ms()),
-            execution_environment: ExecutionEnvironment::of(self.policy.mode),
+            execution_environment: Environment::of(self.policy.mode),
             mode: self.policy.mode,
             status: verdict.word,
             message: verdict.message,
@@ -77,9 +77,9 @@ impl AuthCheck {
     }
 
     fn timeout(&self) -> Duration {
-        self.timeout.unwrap_or(match ExecutionEnvironment::of(self.policy.mode) {
-            ExecutionEnvironment::Host => HOST_TIMEOUT,
-            ExecutionEnvironment::Sandbox => SANDBOX_TIMEOUT,
+        self.timeout.unwrap_or(match Environment::of(self.policy.mode) {
+            Environment::Host => HOST_TIMEOUT,
+            Environment::Sandbox => SANDBOX_TIMEOUT,
         })
     }
 

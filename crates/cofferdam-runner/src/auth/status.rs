@@ -1,10 +1,9 @@
 //! What a check says.
 
-use std::str::FromStr;
-
-use cofferdam_core::Mode;
+use cofferdam_core::{Environment, Mode};
 use cofferdam_sandbox::RefusalKind;
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 /// Whether an agent can work, and how that is known. Its JSON is what `cofferdam auth status --json` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +18,7 @@ pub struct AuthStatus {
     /// When that was found out: ISO 8601, UTC.
     pub checked_at: String,
     /// Where it was tried.
-    pub execution_environment: ExecutionEnvironment,
+    pub execution_environment: Environment,
     /// The mode of that sandbox, or `host`.
     pub mode: Mode,
     /// The answer in one word.
@@ -28,19 +27,11 @@ pub struct AuthStatus {
     pub message: String,
 }
 
-/// Where an agent is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ExecutionEnvironment {
-    /// On this machine, without a wall, with the CLI's own login.
-    Host,
-    /// In a sandbox, as a run would be.
-    Sandbox,
-}
-
 /// The answer of a check in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum AuthWord {
     /// A model answered.
     Ok,
@@ -62,61 +53,14 @@ pub enum AuthWord {
     Unknown,
 }
 
-impl ExecutionEnvironment {
-    /// Where a run of this mode is.
-    #[must_use]
-    pub fn of(mode: Mode) -> Self {
-        if mode.is_sandboxed() { Self::Sandbox } else { Self::Host }
-    }
-
-    /// The word for it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Host => "host",
-            Self::Sandbox => "sandbox",
-        }
-    }
-}
-
-impl FromStr for ExecutionEnvironment {
-    type Err = String;
-
-    /// An error says what is wrong with it.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = [Self::Host, Self::Sandbox].into_iter().find(|one| one.as_str() == text);
-        known.ok_or_else(|| format!("`{text}` is not an environment"))
-    }
-}
-
 impl AuthWord {
     /// Every word.
-    pub const ALL: [Self; 9] = [
-        Self::Ok,
-        Self::CliMissing,
-        Self::RuntimeMissing,
-        Self::DaemonUnavailable,
-        Self::ImageMissing,
-        Self::ImageInvalid,
-        Self::AuthRequired,
-        Self::Timeout,
-        Self::Unknown,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The word itself.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::CliMissing => "cli_missing",
-            Self::RuntimeMissing => "runtime_missing",
-            Self::DaemonUnavailable => "daemon_unavailable",
-            Self::ImageMissing => "image_missing",
-            Self::ImageInvalid => "image_invalid",
-            Self::AuthRequired => "auth_required",
-            Self::Timeout => "timeout",
-            Self::Unknown => "unknown",
-        }
+        self.into()
     }
 }
 
@@ -138,14 +82,9 @@ mod tests {
 
     #[test]
     fn words_are_the_same_in_json_and_in_text() {
-        for word in AuthWord::ALL {
+        for &word in AuthWord::ALL {
             assert_eq!(serde_json::to_value(word).unwrap(), word.as_str());
         }
-        for environment in [ExecutionEnvironment::Host, ExecutionEnvironment::Sandbox] {
-            assert_eq!(serde_json::to_value(environment).unwrap(), environment.as_str());
-            assert_eq!(environment.as_str().parse(), Ok(environment));
-        }
-        assert!("docker".parse::<ExecutionEnvironment>().is_err());
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
-use cofferdam_core::{Effective, LimitsRule, Mode, Policy, SandboxSettings};
+use cofferdam_core::{Effective, Environment, LimitsRule, Mode, Policy, SandboxSettings};
 use cofferdam_runner::Node;
-use cofferdam_runner::auth::{AuthCache, AuthCheck, AuthStatus, AuthWord, ExecutionEnvironment, depends_on};
+use cofferdam_runner::auth::{AuthCache, AuthCheck, AuthStatus, AuthWord, depends_on};
 
 use super::there;
 use crate::caller::Caller;
@@ -99,7 +99,7 @@ fn show(found: &[AuthStatus], json: bool) -> Result<ExitCode, Failure> {
     Ok(if all { ExitCode::Succeeded } else { ExitCode::Refused })
 }
 
-fn environment_from(text: &str) -> Result<ExecutionEnvironment, UsageError> {
+fn environment_from(text: &str) -> Result<Environment, UsageError> {
     text.parse().map_err(|error| {
         UsageError::new(
             format!("--environment: {error}"),
@@ -123,7 +123,7 @@ impl Trying<'_> {
     async fn one(
         &mut self,
         agent: &KnownAgent,
-        environment: Option<ExecutionEnvironment>,
+        environment: Option<Environment>,
         fresh: bool,
     ) -> Result<AuthStatus, Failure> {
         let mode = mode_of(agent, environment);
@@ -191,12 +191,12 @@ impl Trying<'_> {
 }
 
 /// The agent's own mode, or the one that comes nearest to what was asked for.
-fn mode_of(agent: &KnownAgent, environment: Option<ExecutionEnvironment>) -> Mode {
+fn mode_of(agent: &KnownAgent, environment: Option<Environment>) -> Mode {
     match environment {
         None => agent.mode,
-        Some(ExecutionEnvironment::Host) => Mode::Host,
-        Some(ExecutionEnvironment::Sandbox) if agent.mode.is_sandboxed() => agent.mode,
-        Some(ExecutionEnvironment::Sandbox) => Mode::Docker,
+        Some(Environment::Host) => Mode::Host,
+        Some(Environment::Sandbox) if agent.mode.is_sandboxed() => agent.mode,
+        Some(Environment::Sandbox) => Mode::Docker,
     }
 }
 
@@ -237,7 +237,7 @@ mod tests {
             available: true,
             authenticated: false,
             checked_at: String::new(),
-            execution_environment: ExecutionEnvironment::Sandbox,
+            execution_environment: Environment::Sandbox,
             mode: Mode::Docker,
             status: AuthWord::AuthRequired,
             message: "a\u{1b}[2J\nb".to_owned(),

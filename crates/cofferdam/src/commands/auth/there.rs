@@ -2,8 +2,8 @@
 
 use cofferdam_agent::profile;
 use cofferdam_api::{AuthQuery, Client};
-use cofferdam_core::Agent;
-use cofferdam_runner::auth::{AuthStatus, ExecutionEnvironment};
+use cofferdam_core::{Agent, Environment};
+use cofferdam_runner::auth::AuthStatus;
 
 use crate::failure::{Failure, UsageError};
 use crate::records::client_failure;
@@ -11,7 +11,7 @@ use crate::records::client_failure;
 /// Asks for each CLI that was named, or for all.
 pub(super) async fn ask(
     client: &Client,
-    environment: Option<ExecutionEnvironment>,
+    environment: Option<Environment>,
     names: &[String],
 ) -> Result<Vec<AuthStatus>, Failure> {
     let agents: Vec<Agent> = match names {
@@ -34,7 +34,7 @@ fn agent_of(name: &str) -> Result<Agent, UsageError> {
     name.parse().map_err(|_| {
         UsageError::new(
             format!("a service tries the CLIs themselves, and `{name}` is none"),
-            "type `--agent claude_code`, `--agent codex` or `--agent opencode`",
+            format!("type {}", Agent::choice("--agent ")),
         )
     })
 }

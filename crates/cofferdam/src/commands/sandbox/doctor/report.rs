@@ -94,6 +94,8 @@ fn word(status: Status) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use cofferdam_agent::profile;
+
     use super::*;
 
     fn report(sandbox: Status, agents: Vec<Agent>) -> Report {
@@ -129,8 +131,14 @@ mod tests {
     #[test]
     fn every_finding_and_every_answer_is_in_the_documentation() {
         let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/troubleshooting.md"));
-        let words = cofferdam_runner::auth::AuthWord::ALL.map(|word| word.as_str());
-        for name in cofferdam_sandbox::FINDINGS.iter().chain(&words) {
+        let words =
+            cofferdam_runner::auth::AuthWord::ALL.iter().map(|word| word.as_str()).collect::<Vec<_>>();
+        let agents = Agent::ALL.map(Agent::as_str);
+        // The others' logins are found under the name of their vendor's key.
+        let of_several = |agent: &Agent| (profile(*agent).vendors)(None).len() > 1;
+        let logins = Agent::ALL.into_iter().filter(of_several).map(|agent| profile(agent).login.finding);
+        let logins: Vec<&str> = logins.collect();
+        for name in cofferdam_sandbox::FINDINGS.iter().chain(&agents).chain(&logins).chain(&words) {
             assert!(page.contains(&format!("\n| `{name}` | ")), "{name}");
         }
     }
