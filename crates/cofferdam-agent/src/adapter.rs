@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cofferdam_core::{AgentReport, AttemptRef, EventType, KeptSession, Login, MessageKind, Vendor, Work};
+use cofferdam_core::{
+    AgentReport, AttemptRef, EventType, KeptSession, Login, MessageKind, MessageReceipt, RefusalReason,
+    Vendor, Work,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,7 +35,7 @@ pub trait Adapter {
     /// A message for the agent. Its receipt follows at once or in a later step: `delivered` only when the
     /// CLI has shown that it took the message.
     fn send(&mut self, message: Message) -> Step {
-        Step::receipt(Receipt::Refused { id: message.id, reason: "not_supported" })
+        Step::receipt(MessageReceipt::refused(message.id, RefusalReason::NotSupported))
     }
 
     /// Whether the agent has nothing left to do: its turn is over and no message waits. Whoever feeds it may
@@ -42,7 +45,7 @@ pub trait Adapter {
     }
 
     /// The agent is gone: the receipts of what it never took.
-    fn abandon(&mut self) -> Vec<Receipt> {
+    fn abandon(&mut self) -> Vec<MessageReceipt> {
         Vec::new()
     }
 
@@ -195,7 +198,7 @@ pub struct Step {
     /// Lines for the CLI's stdin, without their newlines.
     pub lines: Vec<String>,
     /// What became of messages.
-    pub receipts: Vec<Receipt>,
+    pub receipts: Vec<MessageReceipt>,
 }
 
 impl Step {
@@ -213,7 +216,7 @@ impl Step {
 
     /// A receipt alone.
     #[must_use]
-    pub fn receipt(receipt: Receipt) -> Self {
+    pub fn receipt(receipt: MessageReceipt) -> Self {
         Self { receipts: vec![receipt], ..Self::default() }
     }
 }
@@ -236,23 +239,4 @@ pub struct Message {
     pub kind: MessageKind,
     /// What is said; for an interrupt what the agent is to do instead, and possibly nothing.
     pub content: String,
-}
-
-/// What became of a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Receipt {
-    /// The CLI has shown that it took it.
-    Delivered {
-        /// Whose receipt this is.
-        id: String,
-        /// What it was taken as: a `steer` that comes when the turn is over is a `follow_up`.
-        taken_as: MessageKind,
-    },
-    /// The agent will never see it.
-    Refused {
-        /// Whose receipt this is.
-        id: String,
-        /// Why: one of a few fixed words.
-        reason: &'static str,
-    },
 }

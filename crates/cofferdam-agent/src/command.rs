@@ -44,11 +44,11 @@ impl Adapter for CommandAdapter {
 
 #[cfg(test)]
 mod tests {
-    use cofferdam_core::{AttemptRef, MessageKind, RunId, Work};
+    use cofferdam_core::{AttemptRef, MessageKind, MessageReceipt, RefusalReason, RunId, Work};
     use serde_json::json;
 
     use super::*;
-    use crate::adapter::{Message, Receipt, for_work};
+    use crate::adapter::{Message, for_work};
 
     fn adapter(argv: &[&str]) -> Box<dyn Adapter + Send> {
         for_work(&Work::Program { argv: argv.iter().map(|&arg| arg.to_owned()).collect() })
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn a_command_takes_no_messages() {
         let message = Message { id: "1".to_owned(), kind: MessageKind::FollowUp, content: "more".to_owned() };
-        let refused = Receipt::Refused { id: "1".to_owned(), reason: "not_supported" };
+        let refused = MessageReceipt::refused("1".to_owned(), RefusalReason::NotSupported);
         assert_eq!(adapter(&["true"]).send(message).receipts, [refused]);
     }
 }

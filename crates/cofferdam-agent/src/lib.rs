@@ -22,8 +22,7 @@ mod output_text;
 mod profile;
 
 pub use adapter::{
-    Adapter, Command, Context, HomeFile, Link, Message, ModelRoute, Parsed, Receipt, Stdin, Step, Stream,
-    for_work,
+    Adapter, Command, Context, HomeFile, Link, Message, ModelRoute, Parsed, Stdin, Step, Stream, for_work,
 };
 pub use host_check::{
     HostAnswer, HostCheck, HostContext, HostFinding, HostQuestion, HostStep, HostWord, TRIVIAL_PROMPT,

@@ -41,7 +41,7 @@ pub use event::{EventResponse, EventsPage, EventsQuery, RunEnd};
 pub use execute::{ExecuteMetadata, ExecuteResponse, Usage};
 pub use health::{HealthResponse, HealthStatus, ReadyResponse};
 pub use key::{KeyList, KeyResponse, MadeKeyResponse};
-pub use message::{MessageList, MessageResponse, MessageState, SendMessageRequest};
+pub use message::{MessageList, MessageResponse, SendMessageRequest};
 pub use node::{NodeList, NodeResponse};
 pub use process::{
     LogLine, ProcessAnswer, ProcessList, ProcessLogQuery, ProcessLogResponse, ProcessQuery, ProcessResponse,

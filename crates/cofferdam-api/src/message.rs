@@ -1,6 +1,6 @@
 //! Messages into a live run, and their receipts.
 
-use cofferdam_core::MessageKind;
+use cofferdam_core::{MessageKind, MessageState};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -36,18 +36,6 @@ pub struct MessageResponse {
     pub created_at_ms: u64,
     /// When it was delivered or refused.
     pub settled_at_ms: Option<u64>,
-}
-
-/// What became of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MessageState {
-    /// It waits.
-    Accepted,
-    /// It reached the agent.
-    Delivered,
-    /// It did not.
-    Refused,
 }
 
 /// The messages into a run, the oldest first.

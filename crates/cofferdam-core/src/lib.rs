@@ -76,7 +76,7 @@ pub use image::{ImageReference, ImageReferenceError};
 pub use iso_time::iso_time;
 pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
 pub use mask::{DEFAULT_MASK, Mask};
-pub use message::{MessageKind, UnknownMessageKind};
+pub use message::{MessageKind, MessageReceipt, MessageState, Receipt, RefusalReason, UnknownMessageKind};
 pub use node_name::NodeName;
 pub use node_request::{AgentQuestion, ModeTrial, NodeTask};
 pub use outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};

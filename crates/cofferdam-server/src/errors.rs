@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use cofferdam_api::{ErrorBody, ErrorCode};
-use cofferdam_core::{InputError, InputErrorKind, InputSyntax, Refusal, Scope, with_causes};
+use cofferdam_core::{InputError, InputErrorKind, InputSyntax, Refusal, RefusalReason, Scope, with_causes};
 use cofferdam_operations::NodeTrial;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
@@ -90,9 +90,8 @@ impl From<cofferdam_operations::Error> for ApiError {
             Error::Invalid(error) => error.into(),
             Error::Store(error) => error.into(),
             Error::RunNotFound(_) => Self::new(ErrorCode::RunNotFound, text),
-            Error::RunEnded(run) => {
-                Self::new(ErrorCode::RunEnded, text).with(json!({ "reason": "run_ended", "run_id": run }))
-            }
+            Error::RunEnded(run) => Self::new(ErrorCode::RunEnded, text)
+                .with(json!({ "reason": RefusalReason::RunEnded.as_str(), "run_id": run })),
             Error::RunNotEnded { run, state } => {
                 Self::new(ErrorCode::RunNotEnded, text).with(json!({ "run_id": run, "state": state }))
             }

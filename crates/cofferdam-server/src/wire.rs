@@ -2,14 +2,15 @@
 
 use cofferdam_api::{
     ArtifactResponse, AttemptResponse, AuditResponse, DeadLetterResponse, KeyResponse, MessageResponse,
-    MessageState, NodeResponse, ProcessResponse, ProjectResponse, RunResponse, StartProcessResponse,
-    StopAllResponse, StopProcessResponse,
+    NodeResponse, ProcessResponse, ProjectResponse, RunResponse, StartProcessResponse, StopAllResponse,
+    StopProcessResponse,
 };
-use cofferdam_core::{AttemptRef, ProcessName, Project, RunId, SandboxId, Source, iso_time};
+use cofferdam_core::{
+    AttemptRef, MessageState, ProcessName, Project, Receipt, RunId, SandboxId, Source, iso_time,
+};
 use cofferdam_operations::{Process, Started, Starting, Stopped, StoppedAll};
 use cofferdam_store::{
-    Artifact, AttemptRecord, Audit, KeptLetter, KeyRecord, Letter, MessageRecord, NodeRecord, ReceiptState,
-    RunRecord,
+    Artifact, AttemptRecord, Audit, KeptLetter, KeyRecord, Letter, MessageRecord, NodeRecord, RunRecord,
 };
 use serde_json::Value;
 
@@ -58,17 +59,12 @@ pub(crate) fn attempt(run: &RunId, record: AttemptRecord) -> AttemptResponse {
 }
 
 pub(crate) fn message(record: MessageRecord) -> MessageResponse {
-    let (state, reason) = match record.state {
-        ReceiptState::Accepted => (MessageState::Accepted, None),
-        ReceiptState::Delivered => (MessageState::Delivered, None),
-        ReceiptState::Refused { reason } => (MessageState::Refused, Some(reason)),
-    };
     MessageResponse {
         id: record.message.id.number(),
         kind: record.message.kind,
         content: record.message.content,
-        state,
-        reason,
+        state: record.receipt.as_ref().map_or(MessageState::Accepted, Receipt::state),
+        reason: record.receipt.as_ref().and_then(Receipt::reason).map(str::to_owned),
         created_at_ms: record.message.created_at_ms,
         settled_at_ms: record.settled_at_ms,
     }

@@ -45,7 +45,7 @@ pub use artifacts::{
 pub use audit::{Audit, AuditOutcome};
 pub use backup::{BackedUp, BackupError, Existing, back_up_sqlite};
 pub use claim_rules::{ClaimRules, Owner, WorkTaken};
-pub use cofferdam_core::{MessageKind, UnknownMessageKind};
+pub use cofferdam_core::{MessageKind, Receipt, UnknownMessageKind};
 pub use cofferdam_mandate::Mandate;
 pub use consistency::{Examined, Problem};
 pub use disk_space::disk_space;
@@ -54,7 +54,7 @@ pub use failpoint::{FAILPOINTS, failpoint};
 pub use hints::Hint;
 pub use key::{KeyRecord, NewKey};
 pub use lease::{Claimed, Lease};
-pub use message::{Message, MessageId, MessageRecord, Receipt, ReceiptState};
+pub use message::{Message, MessageId, MessageRecord};
 pub use node_record::{ModeReport, NodeHealth, NodeRecord, NodeReport};
 pub use node_request::{AskedRequest, NewNodeRequest, NodeRequest, RequestState};
 pub use options::{Pooler, PostgresOptions, StoreOptions};

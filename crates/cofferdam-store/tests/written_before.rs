@@ -14,7 +14,7 @@ use cofferdam_core::{
 };
 use cofferdam_store::{
     ArtifactPlace, AuditOutcome, ClaimRules, Claimed, Error, Left, Letter, NodeHealth, Owner, Receipt,
-    ReceiptState, Replay, Retention, RunFilter, Slots, Store, StoreOptions,
+    Replay, Retention, RunFilter, Slots, Store, StoreOptions,
 };
 use serde_json::json;
 
@@ -229,15 +229,15 @@ on_both_records! {
         }
         let run = Name::Running.id();
         let messages = store.messages(&run).await.expect("they can be read");
-        let said: Vec<_> = messages.iter().map(|one| (one.message.kind, one.message.content.as_str(), one.state.clone())).collect();
-        let refused = |reason: &str| ReceiptState::Refused { reason: reason.to_owned() };
+        let said: Vec<_> = messages.iter().map(|one| (one.message.kind, one.message.content.as_str(), one.receipt.clone())).collect();
+        let refused = |reason: &str| Some(Receipt::Refused { reason: reason.to_owned() });
         assert_eq!(said, [
-            (MessageKind::Steer, "leave the tests alone", ReceiptState::Delivered),
+            (MessageKind::Steer, "leave the tests alone", Some(Receipt::Delivered { taken_as: None })),
             (MessageKind::Interrupt, "stop", refused("unsupported")),
-            (MessageKind::FollowUp, "and document it ☃", ReceiptState::Accepted),
+            (MessageKind::FollowUp, "and document it ☃", None),
         ]);
         let late = store.messages(&Name::CancelledRunning.id()).await.expect("they can be read");
-        assert_eq!(late[0].state, refused("run_ended"));
+        assert_eq!(late[0].receipt, refused("run_ended"));
         let attempt = AttemptRef { run: run.clone(), number: 1 };
         assert_eq!(store.spent(&run).await.expect("it is known"), Spent { cost_micro_usd: 110, tokens: 67, calls: 3 });
         assert_eq!(store.calls_in_flight(&attempt).await.expect("it is known"), 1);

@@ -4,10 +4,10 @@ use std::io;
 use std::str::FromStr;
 use std::time::Instant;
 
-use cofferdam_agent::{Message, Receipt};
-use cofferdam_core::{AgentEnd, EventType, MessageKind};
+use cofferdam_agent::Message;
+use cofferdam_core::{AgentEnd, MessageKind, MessageReceipt, RefusalReason};
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::Value;
 
 use crate::agent_process::AgentProcess;
 use crate::session::Session;
@@ -21,12 +21,14 @@ impl Session {
         kind: &str,
         content: String,
     ) -> io::Result<()> {
-        let Ok(kind) = MessageKind::from_str(kind) else { return self.refuse(&id, "unknown_kind") };
+        let Ok(kind) = MessageKind::from_str(kind) else {
+            return self.refuse(id, RefusalReason::UnknownKind);
+        };
         if agent.ended.is_some() || agent.ended_for.is_some() || agent.dismissed {
-            return self.refuse(&id, "run_ended");
+            return self.refuse(id, RefusalReason::RunEnded);
         }
         if agent.stdin.as_ref().is_some_and(|stdin| stdin.is_crowded()) {
-            return self.refuse(&id, "agent_does_not_read");
+            return self.refuse(id, RefusalReason::AgentDoesNotRead);
         }
         if !self.heard.insert(id.clone()) {
             return Ok(());
@@ -77,23 +79,16 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn refuse(&mut self, id: &str, reason: &str) -> io::Result<()> {
-        let data = json!({ "id": id, "reason": reason });
-        self.output.emit(EventType::MessageRefused.as_str(), &data)
+    pub(crate) fn refuse(&mut self, id: String, reason: RefusalReason) -> io::Result<()> {
+        let receipt = MessageReceipt::refused(id, reason);
+        emit_receipt(&receipt, |event_type, data| self.output.emit(event_type, data))
     }
 }
 
 /// A receipt as an event.
 pub(crate) fn emit_receipt(
-    receipt: &Receipt,
-    emit: impl FnOnce(&str, &serde_json::Value) -> io::Result<()>,
+    MessageReceipt { id, receipt }: &MessageReceipt,
+    emit: impl FnOnce(&str, &Value) -> io::Result<()>,
 ) -> io::Result<()> {
-    match receipt {
-        Receipt::Delivered { id, taken_as } => {
-            emit(EventType::MessageDelivered.as_str(), &json!({ "id": id, "as": taken_as }))
-        }
-        Receipt::Refused { id, reason } => {
-            emit(EventType::MessageRefused.as_str(), &json!({ "id": id, "reason": reason }))
-        }
-    }
+    emit(receipt.event_type().as_str(), &receipt.event_data(id))
 }

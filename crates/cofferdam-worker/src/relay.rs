@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use cofferdam_agent::{Adapter, Context, Message, Parsed, Receipt, Step, Stream, exact_text, shown_text};
-use cofferdam_core::{AgentReport, EventType, MAX_EVENT_TEXT, worker_line};
+use cofferdam_agent::{Adapter, Context, Message, Parsed, Step, Stream, exact_text, shown_text};
+use cofferdam_core::{AgentReport, EventType, MAX_EVENT_TEXT, MessageReceipt, worker_line};
 use serde_json::{Value, json};
 
 use crate::conversation::emit_receipt;
@@ -100,7 +100,7 @@ impl Relay {
     }
 
     /// The receipts of what the agent never took.
-    pub(crate) fn abandon(&mut self) -> Vec<Receipt> {
+    pub(crate) fn abandon(&mut self) -> Vec<MessageReceipt> {
         self.understood.adapter.abandon()
     }
 

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use cofferdam_core::{AttemptRef, MessageKind};
+use cofferdam_core::{AttemptRef, MessageKind, MessageReceipt, RefusalReason};
 use serde_json::json;
 
-use crate::adapter::{Message, Receipt, Step};
+use crate::adapter::{Message, Step};
 
 #[derive(Default)]
 pub(super) struct Messages {
@@ -45,7 +45,7 @@ impl Messages {
         match message.kind {
             MessageKind::Interrupt if self.busy && self.started => step.lines.push(self.interrupt(message)),
             MessageKind::Interrupt => {
-                step.receipts.push(Receipt::Refused { id: message.id, reason: "no_turn" });
+                step.receipts.push(MessageReceipt::refused(message.id, RefusalReason::NoTurn));
             }
             MessageKind::FollowUp if self.busy => self.waiting.push_back(message),
             MessageKind::Steer | MessageKind::FollowUp => step.lines.push(self.write_message(message)),
@@ -67,7 +67,7 @@ impl Messages {
         let Some(message) = message else { return Step::default() };
         let late = message.kind == MessageKind::Steer && during != Some(self.turns);
         let taken_as = if late { MessageKind::FollowUp } else { message.kind };
-        Step::receipt(Receipt::Delivered { id: message.id, taken_as })
+        Step::receipt(MessageReceipt::delivered(message.id, taken_as))
     }
 
     /// The CLI answered an interrupt. What is to be done instead is the next turn.
@@ -77,11 +77,11 @@ impl Messages {
         };
         let (_, message) = self.interrupts.remove(at);
         if !ok {
-            return Step::receipt(Receipt::Refused { id: message.id, reason: "agent_refused" });
+            return Step::receipt(MessageReceipt::refused(message.id, RefusalReason::AgentRefused));
         }
         if message.content.is_empty() {
             let taken_as = MessageKind::Interrupt;
-            return Step::receipt(Receipt::Delivered { id: message.id, taken_as });
+            return Step::receipt(MessageReceipt::delivered(message.id, taken_as));
         }
         if self.busy {
             self.waiting.push_front(message);
@@ -98,7 +98,7 @@ impl Messages {
         let failed = self.written.extract_if(.., |written| written.during.is_none());
         let failed = failed.filter_map(|written| written.message);
         let receipts =
-            failed.map(|message| Receipt::Refused { id: message.id, reason: "agent_refused" }).collect();
+            failed.map(|message| MessageReceipt::refused(message.id, RefusalReason::AgentRefused)).collect();
         self.busy = !self.written.is_empty();
         let next = if self.busy { None } else { self.waiting.pop_front() };
         let lines = next.map(|message| self.write_message(message)).into_iter().collect();
@@ -109,13 +109,13 @@ impl Messages {
         self.started && !self.busy && self.waiting.is_empty() && self.interrupts.is_empty()
     }
 
-    pub(super) fn abandon(&mut self) -> Vec<Receipt> {
+    pub(super) fn abandon(&mut self) -> Vec<MessageReceipt> {
         let written = self.written.drain(..).filter_map(|written| written.message);
         let interrupts = self.interrupts.drain(..).map(|(_, message)| message);
         written
             .chain(interrupts)
             .chain(self.waiting.drain(..))
-            .map(|message| Receipt::Refused { id: message.id, reason: "run_ended" })
+            .map(|message| MessageReceipt::refused(message.id, RefusalReason::RunEnded))
             .collect()
     }
 

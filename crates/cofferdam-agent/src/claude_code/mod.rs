@@ -12,9 +12,11 @@ mod messages;
 mod parse;
 mod permissions;
 
-use cofferdam_core::{AgentReport, Credential, Login, PermissionMode, PromptSetup, Support, Vendor};
+use cofferdam_core::{
+    AgentReport, Credential, Login, MessageReceipt, PermissionMode, PromptSetup, Support, Vendor,
+};
 
-use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream};
+use crate::adapter::{Adapter, Command, Context, Message, Step, Stream};
 use crate::host_check::HostCheck;
 use crate::installed::Installed;
 use crate::json_lines::unfinished;
@@ -123,7 +125,7 @@ impl Adapter for ClaudeCode {
         self.messages.is_idle()
     }
 
-    fn abandon(&mut self) -> Vec<Receipt> {
+    fn abandon(&mut self) -> Vec<MessageReceipt> {
         self.messages.abandon()
     }
 

@@ -12,9 +12,11 @@ mod parse;
 mod permissions;
 mod turns;
 
-use cofferdam_core::{AgentReport, Credential, Login, PermissionMode, PromptSetup, Support, Vendor};
+use cofferdam_core::{
+    AgentReport, Credential, Login, MessageReceipt, PermissionMode, PromptSetup, Support, Vendor,
+};
 
-use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream};
+use crate::adapter::{Adapter, Command, Context, Message, Step, Stream};
 use crate::facts;
 use crate::host_check::HostCheck;
 use crate::installed::{Bundle, Installed, Machine};
@@ -117,7 +119,7 @@ impl Adapter for Codex {
         self.turns.is_idle()
     }
 
-    fn abandon(&mut self) -> Vec<Receipt> {
+    fn abandon(&mut self) -> Vec<MessageReceipt> {
         self.turns.abandon()
     }
 

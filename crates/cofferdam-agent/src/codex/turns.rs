@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cofferdam_core::MessageKind;
+use cofferdam_core::{MessageKind, MessageReceipt, RefusalReason};
 use serde_json::{Value, json};
 
-use crate::adapter::{Message, Receipt, Step};
+use crate::adapter::{Message, Step};
 use crate::json_lines::request;
 
 #[derive(Default)]
@@ -98,7 +98,7 @@ impl Turns {
         };
         let (_, said) = self.handed_over.remove(at);
         let Some(message) = said.message else { return Step::default() };
-        Step::receipt(Receipt::Delivered { id: message.id, taken_as: said.taken_as })
+        Step::receipt(MessageReceipt::delivered(message.id, said.taken_as))
     }
 
     pub(super) fn turn_over(&mut self) -> Step {
@@ -129,8 +129,8 @@ impl Turns {
     pub(super) fn turn_failed(&mut self, id: &str) -> Step {
         let refused = self.handed_over.extract_if(.., |(handed_over, _)| handed_over == id);
         let refused = refused.filter_map(|(_, said)| said.message);
-        let receipts: Vec<Receipt> =
-            refused.map(|message| Receipt::Refused { id: message.id, reason: "agent_refused" }).collect();
+        let receipts: Vec<MessageReceipt> =
+            refused.map(|message| MessageReceipt::refused(message.id, RefusalReason::AgentRefused)).collect();
         let mut step = self.turn_over();
         step.receipts.splice(0..0, receipts);
         step
@@ -140,9 +140,9 @@ impl Turns {
         if message.content.is_empty() || !ok {
             let id = message.id;
             return Step::receipt(if ok {
-                Receipt::Delivered { id, taken_as: MessageKind::Interrupt }
+                MessageReceipt::delivered(id, MessageKind::Interrupt)
             } else {
-                Receipt::Refused { id, reason: "agent_refused" }
+                MessageReceipt::refused(id, RefusalReason::AgentRefused)
             });
         }
         let (text, taken_as) = (message.content.clone(), MessageKind::Interrupt);
@@ -160,7 +160,7 @@ impl Turns {
         !self.busy && self.waiting.is_empty() && self.calls.is_empty()
     }
 
-    pub(super) fn abandon(&mut self) -> Vec<Receipt> {
+    pub(super) fn abandon(&mut self) -> Vec<MessageReceipt> {
         let interrupts = std::mem::take(&mut self.calls).into_values().filter_map(|call| match call {
             Call::Interrupt(message) => Some(message),
             Call::Initialize
@@ -173,7 +173,7 @@ impl Turns {
         let said = handed_over.chain(self.waiting.drain(..)).filter_map(|said| said.message);
         interrupts
             .chain(said)
-            .map(|message| Receipt::Refused { id: message.id, reason: "run_ended" })
+            .map(|message| MessageReceipt::refused(message.id, RefusalReason::RunEnded))
             .collect()
     }
 
@@ -217,7 +217,7 @@ impl Turns {
 
     fn interrupt(&mut self, message: Message) -> Step {
         let (Some(thread), Some(turn)) = (&self.thread, &self.turn) else {
-            return Step::receipt(Receipt::Refused { id: message.id, reason: "no_turn" });
+            return Step::receipt(MessageReceipt::refused(message.id, RefusalReason::NoTurn));
         };
         let params = json!({ "threadId": thread, "turnId": turn });
         self.call(Call::Interrupt(message), "turn/interrupt", params)

@@ -12,9 +12,9 @@ mod permissions;
 mod tools;
 mod turns;
 
-use cofferdam_core::{AgentReport, PermissionMode, PromptSetup, Support};
+use cofferdam_core::{AgentReport, MessageReceipt, PermissionMode, PromptSetup, Support};
 
-use crate::adapter::{Adapter, Command, Context, Message, Receipt, Step, Stream};
+use crate::adapter::{Adapter, Command, Context, Message, Step, Stream};
 use crate::facts;
 use crate::host_check::HostCheck;
 use crate::installed::Installed;
@@ -126,7 +126,7 @@ impl Adapter for OpenCode {
         self.turns.is_idle()
     }
 
-    fn abandon(&mut self) -> Vec<Receipt> {
+    fn abandon(&mut self) -> Vec<MessageReceipt> {
         self.turns.abandon()
     }
 

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use cofferdam_core::MessageKind;
+use cofferdam_core::{MessageKind, MessageReceipt, RefusalReason};
 use serde_json::{Value, json};
 
-use crate::adapter::{Message, Receipt, Step};
+use crate::adapter::{Message, Step};
 use crate::json_lines::{notification, request};
 
 #[derive(Default)]
@@ -56,9 +56,9 @@ impl Turns {
     }
 
     pub(super) fn send(&mut self, message: Message) -> Step {
-        let refused = |message: Message, reason| Step::receipt(Receipt::Refused { id: message.id, reason });
+        let refused = |message: Message, reason| Step::receipt(MessageReceipt::refused(message.id, reason));
         match (message.kind, &self.call) {
-            (MessageKind::Steer, _) => refused(message, "steer_not_supported"),
+            (MessageKind::Steer, _) => refused(message, RefusalReason::SteerNotSupported),
             (MessageKind::FollowUp, _) => {
                 self.waiting.push_back(message);
                 self.go_on()
@@ -68,14 +68,14 @@ impl Turns {
                 let line = notification("session/cancel", json!({ "sessionId": self.session }));
                 Step { lines: vec![line], ..Step::default() }
             }
-            (MessageKind::Interrupt, _) => refused(message, "no_turn"),
+            (MessageKind::Interrupt, _) => refused(message, RefusalReason::NoTurn),
         }
     }
 
     /// The agent works on what the turn was begun with.
     pub(super) fn taken(&mut self) -> Step {
         let Some(message) = self.handed_over.take() else { return Step::default() };
-        Step::receipt(Receipt::Delivered { id: message.id, taken_as: message.kind })
+        Step::receipt(MessageReceipt::delivered(message.id, message.kind))
     }
 
     /// The turn is over, and whether it was interrupted.
@@ -86,9 +86,9 @@ impl Turns {
             let id = message.id.clone();
             match (interrupted, message.content.is_empty()) {
                 // The turn had ended by itself.
-                (false, _) => step.receipts.push(Receipt::Refused { id, reason: "no_turn" }),
+                (false, _) => step.receipts.push(MessageReceipt::refused(id, RefusalReason::NoTurn)),
                 (true, true) => {
-                    step.receipts.push(Receipt::Delivered { id, taken_as: MessageKind::Interrupt });
+                    step.receipts.push(MessageReceipt::delivered(id, MessageKind::Interrupt));
                 }
                 (true, false) => instead.push_back(message),
             }
@@ -103,7 +103,7 @@ impl Turns {
     pub(super) fn turn_refused(&mut self) -> Step {
         let refused = self.handed_over.take();
         let mut step = self.turn_over(false);
-        let refused = refused.map(|message| Receipt::Refused { id: message.id, reason: "agent_refused" });
+        let refused = refused.map(|message| MessageReceipt::refused(message.id, RefusalReason::AgentRefused));
         step.receipts.splice(0..0, refused);
         step
     }
@@ -117,10 +117,10 @@ impl Turns {
         self.last_id > 0 && self.call.is_none() && self.waiting.is_empty()
     }
 
-    pub(super) fn abandon(&mut self) -> Vec<Receipt> {
+    pub(super) fn abandon(&mut self) -> Vec<MessageReceipt> {
         let messages = self.handed_over.take().into_iter().chain(self.interrupts.drain(..));
         let messages = messages.chain(self.waiting.drain(..));
-        messages.map(|message| Receipt::Refused { id: message.id, reason: "run_ended" }).collect()
+        messages.map(|message| MessageReceipt::refused(message.id, RefusalReason::RunEnded)).collect()
     }
 
     fn go_on(&mut self) -> Step {

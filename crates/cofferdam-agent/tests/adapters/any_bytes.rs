@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cofferdam_agent::{Receipt, Step, Stream, for_work};
+use cofferdam_agent::{Step, Stream, for_work};
 use cofferdam_core::{MessageKind, Vendor};
 use proptest::prelude::*;
 
@@ -69,8 +69,7 @@ proptest! {
             let mut receipts = BTreeMap::<String, u32>::new();
             let mut count = |step: &Step| {
                 for receipt in &step.receipts {
-                    let (Receipt::Delivered { id, .. } | Receipt::Refused { id, .. }) = receipt;
-                    *receipts.entry(id.clone()).or_default() += 1;
+                    *receipts.entry(receipt.id.clone()).or_default() += 1;
                 }
                 step.facts.iter().all(|fact| fact.data.is_object())
                     && step.lines.iter().all(|line| !line.contains('\n'))

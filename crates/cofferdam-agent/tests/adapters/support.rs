@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
-use cofferdam_agent::{Adapter, Context, Message, ModelRoute, Receipt, Step, Stream, for_work};
-use cofferdam_core::{Agent, AttemptRef, EventType, Login, MessageKind, PromptSetup, Vendor, Work};
+use cofferdam_agent::{Adapter, Context, Message, ModelRoute, Step, Stream, for_work};
+use cofferdam_core::{
+    Agent, AttemptRef, EventType, Login, MessageKind, MessageReceipt, PromptSetup, Receipt, Vendor, Work,
+};
 
 /// The coding agents, by the names of their transcripts' folders.
 pub(crate) const PROVIDERS: [&str; 3] = ["claude_code", "codex", "opencode"];
@@ -89,10 +91,12 @@ fn note(step: &Step, line: &str, seen: &mut String) {
     }
 }
 
-fn note_receipt(receipt: &Receipt, seen: &mut String) {
+fn note_receipt(MessageReceipt { id, receipt }: &MessageReceipt, seen: &mut String) {
     match receipt {
-        Receipt::Delivered { id, taken_as } => writeln!(seen, "delivered {id} as {}", taken_as.as_str()),
-        Receipt::Refused { id, reason } => writeln!(seen, "refused {id}: {reason}"),
+        Receipt::Delivered { taken_as } => {
+            writeln!(seen, "delivered {id} as {}", taken_as.as_deref().unwrap_or_default())
+        }
+        Receipt::Refused { reason } => writeln!(seen, "refused {id}: {reason}"),
     }
     .expect("a text takes all");
 }

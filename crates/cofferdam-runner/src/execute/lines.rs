@@ -3,12 +3,13 @@
 //! An agent that prints 50,000 lines must not cost 50,000 commits. So whatever has arrived while the last
 //! batch was stored makes the next one.
 
-use cofferdam_core::{EventType, FromWorker, InsideSeal, NewEvent, WorkerExited, worker_line};
+use cofferdam_core::{
+    EventType, FromWorker, InsideSeal, MessageReceipt, NewEvent, Receipt, WorkerExited, worker_line,
+};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::mpsc;
 
-use super::mail::Receipt;
 use crate::node::now_ms;
 
 /// No line of a worker is longer: 1 MiB of text with every character escaped, and its frame.
@@ -30,7 +31,7 @@ pub(crate) enum Line {
     /// The last line.
     Exited(WorkerExited),
     /// What became of a message.
-    Receipt(Receipt),
+    Receipt(MessageReceipt),
 }
 
 /// Reads the worker's lines in a task of its own until its output ends.
@@ -96,9 +97,13 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Line> {
             serde_json::from_value(line.data).ok().map(|seal| Line::Seal(Box::new(seal), line.seq))
         }
         worker_line::EXITED => serde_json::from_value(line.data).ok().map(Line::Exited),
-        name if Receipt::is_named(name) => Receipt::of_line(name, &line.data).map(Line::Receipt),
-        name => EventType::parse(name).map(|event_type| {
-            Line::Event(NewEvent { at_ms: line.at, event_type, worker_seq: Some(line.seq), data: line.data })
+        name => EventType::parse(name).and_then(|event_type| {
+            let Some(receipt) = Receipt::of_event(event_type, &line.data) else {
+                let (at_ms, worker_seq) = (line.at, Some(line.seq));
+                return Some(Line::Event(NewEvent { at_ms, event_type, worker_seq, data: line.data }));
+            };
+            let id = line.data.get("id")?.as_str()?.to_owned();
+            Some(Line::Receipt(MessageReceipt { id, receipt }))
         }),
     };
     Some(known.unwrap_or_else(|| stray(text)))

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cofferdam_core::{EventType, ToWorker};
+use cofferdam_core::{MessageReceipt, ToWorker};
 use cofferdam_store::{Lease, MessageId};
-use serde_json::Value;
 
 use super::{Attempt, Stop};
 use crate::node::{Node, now_ms};
@@ -14,32 +13,6 @@ use crate::node::{Node, now_ms};
 #[derive(Debug, Default)]
 pub(super) struct Mail {
     sent: BTreeSet<MessageId>,
-}
-
-/// What the worker says became of a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Receipt {
-    id: String,
-    became: cofferdam_store::Receipt,
-}
-
-impl Receipt {
-    /// Whether lines of this type are receipts.
-    pub(super) fn is_named(name: &str) -> bool {
-        name == EventType::MessageDelivered.as_str() || name == EventType::MessageRefused.as_str()
-    }
-
-    pub(super) fn of_line(name: &str, data: &Value) -> Option<Self> {
-        let id = data.get("id")?.as_str()?.to_owned();
-        let text = |key: &str| data.get(key).and_then(Value::as_str).map(str::to_owned);
-        let became = if name == EventType::MessageRefused.as_str() {
-            let reason = text("reason").unwrap_or_else(|| "no reason".to_owned());
-            cofferdam_store::Receipt::Refused { reason }
-        } else {
-            cofferdam_store::Receipt::Delivered { taken_as: text("as") }
-        };
-        Some(Self { id, became })
-    }
 }
 
 impl Mail {
@@ -56,9 +29,13 @@ impl Mail {
     }
 
     /// Records what became of a message. One that the store does not know was not sent by us, and is nothing.
-    pub(super) async fn receive(&mut self, attempt: &mut Attempt<'_>, receipt: Receipt) -> Result<(), Stop> {
+    pub(super) async fn receive(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        receipt: MessageReceipt,
+    ) -> Result<(), Stop> {
         let Ok(id) = receipt.id.parse::<MessageId>() else { return Ok(()) };
-        match attempt.node.store.mark_message(&attempt.claimed.lease, id, &receipt.became, now_ms()).await {
+        match attempt.node.store.mark_message(&attempt.claimed.lease, id, &receipt.receipt, now_ms()).await {
             Ok(event) => attempt.tell(event.into_iter().collect()),
             Err(cofferdam_store::Error::NoSuchMessage { .. }) => {}
             Err(error) => return Err(error.into()),

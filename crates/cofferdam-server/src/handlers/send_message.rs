@@ -1,8 +1,8 @@
 //! `POST /api/v1/runs/{id}/messages`.
 
 use axum::Json;
-use cofferdam_api::{MessageResponse, MessageState, RunIdText, SendMessageRequest};
-use cofferdam_core::{Actor, RunId};
+use cofferdam_api::{MessageResponse, RunIdText, SendMessageRequest};
+use cofferdam_core::{Actor, MessageState, RunId};
 use http::StatusCode;
 
 use crate::access::By;

@@ -1,6 +1,6 @@
 //! Messages into a live run, and their receipts.
 
-use cofferdam_core::{Event, EventType, MessageKind, NewEvent, RunId};
+use cofferdam_core::{Event, EventType, MessageKind, MessageState, NewEvent, Receipt, RefusalReason, RunId};
 use cofferdam_mandate::Mandate;
 use serde_json::json;
 
@@ -10,9 +10,9 @@ use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
-use crate::message::{Message, MessageId, MessageRecord, Receipt, ReceiptState};
+use crate::message::{Message, MessageId, MessageRecord};
 use crate::session::{Row, Session, values};
-use crate::stored::require_text;
+use crate::stored::{require_text, without_nul};
 
 impl Store {
     /// Accepts a message for a run that has not ended.
@@ -123,12 +123,14 @@ fn read_message(run: &str, row: Row<'_>) -> Result<Message, Error> {
 }
 
 fn read_record(run: &str, row: Row<'_>) -> Result<MessageRecord, Error> {
-    let state = match row.get::<String>("state")?.as_str() {
-        "accepted" => ReceiptState::Accepted,
-        "delivered" => ReceiptState::Delivered,
-        _ => ReceiptState::Refused { reason: row.get::<Option<String>>("reason")?.unwrap_or_default() },
+    let receipt = match row.parse(run, "state of message", "state")? {
+        MessageState::Accepted => None,
+        MessageState::Delivered => Some(Receipt::Delivered { taken_as: None }),
+        MessageState::Refused => {
+            Some(Receipt::Refused { reason: row.get::<Option<String>>("reason")?.unwrap_or_default() })
+        }
     };
-    Ok(MessageRecord { message: read_message(run, row)?, state, settled_at_ms: row.get("settled_at")? })
+    Ok(MessageRecord { message: read_message(run, row)?, receipt, settled_at_ms: row.get("settled_at")? })
 }
 
 /// Refuses what can no longer be delivered, so that every message has its receipt.
@@ -139,7 +141,7 @@ pub(super) async fn refuse_pending(
 ) -> Result<Vec<NewEvent>, Error> {
     let sql = "SELECT id FROM messages WHERE run = ?1 AND state = 'accepted' ORDER BY id";
     let waiting = session.all(sql, values![run], |row| Ok(MessageId(row.first()?))).await?;
-    let receipt = Receipt::run_ended();
+    let receipt = Receipt::refused(RefusalReason::RunEnded);
     let mut events = Vec::with_capacity(waiting.len());
     for id in waiting {
         events.push(settle(session, id, &receipt, now_ms).await?);
@@ -161,8 +163,9 @@ pub(super) async fn settle(
     receipt: &Receipt,
     now_ms: u64,
 ) -> Result<NewEvent, Error> {
-    let (state, reason) = receipt.stored();
+    let (state, reason) =
+        (receipt.state().as_str(), receipt.reason().map(|reason| without_nul(reason).into_owned()));
     let sql = "UPDATE messages SET state = ?1, reason = ?2, settled_at = ?3 WHERE id = ?4";
     session.execute(sql, values![state, reason, now_ms, id.0]).await?;
-    Ok(receipt.event(id, now_ms))
+    Ok(NewEvent::new(now_ms, receipt.event_type(), receipt.event_data(id)))
 }

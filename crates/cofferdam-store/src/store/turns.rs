@@ -1,6 +1,6 @@
 //! What was said in a direct run, exactly. Events tell of it to people and are redacted; this is what the model is sent again.
 
-use cofferdam_core::{Event, RunId};
+use cofferdam_core::{Event, Receipt, RunId};
 
 use super::Store;
 use super::append::number_and_insert;
@@ -9,7 +9,6 @@ use super::messages::{is_waiting, settle};
 use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
-use crate::message::Receipt;
 use crate::record::{NewTurns, StoredTurn};
 use crate::session::{Row, Session, values};
 

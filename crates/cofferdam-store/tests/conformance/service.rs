@@ -9,7 +9,7 @@ use cofferdam_core::{
 };
 use cofferdam_store::{
     ArtifactPlace, Expired, Left, ModeReport, NewArtifact, NewKey, NodeHealth, NodeRecord, NodeReport,
-    Receipt, ReceiptState, Retention, RunCursor, RunFilter,
+    Receipt, Retention, RunCursor, RunFilter,
 };
 
 fn report(running: u32, health: NodeHealth) -> NodeRecord {
@@ -131,9 +131,9 @@ on_every_store! {
         assert_eq!((attempts[0].number, attempts[0].ended_at_ms), (1, Some(2_000)));
         assert_eq!((attempts[0].seal.clone(), attempts[0].outcome.clone()), (Some(seal()), Some(lost())));
         let messages = store.messages(run).await.unwrap();
-        let states: Vec<_> = messages.iter().map(|one| (one.message.id, one.state.clone())).collect();
-        let refused = ReceiptState::Refused { reason: "run_ended".to_owned() };
-        assert_eq!(states, [(message, ReceiptState::Delivered), (late, refused)]);
+        let states: Vec<_> = messages.iter().map(|one| (one.message.id, one.receipt.clone())).collect();
+        let refused = Receipt::Refused { reason: "run_ended".to_owned() };
+        assert_eq!(states, [(message, Some(delivered)), (late, Some(refused))]);
     }
 
     async fn what_is_old_is_forgotten_and_dead_letters_and_living_runs_are_not(fixture: Fixture) {

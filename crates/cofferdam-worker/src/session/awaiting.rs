@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use cofferdam_core::{Job, ToWorker};
+use cofferdam_core::{Job, RefusalReason, ToWorker};
 
 use super::{Next, Session};
 use crate::input::Input;
@@ -29,7 +29,9 @@ impl Session {
                 Next::Input(Input::Host(ToWorker::Start)) => {
                     self.log("ignored a start that came before its job")?;
                 }
-                Next::Input(Input::Host(ToWorker::Message { id, .. })) => self.refuse(&id, "not_started")?,
+                Next::Input(Input::Host(ToWorker::Message { id, .. })) => {
+                    self.refuse(id, RefusalReason::NotStarted)?
+                }
                 _ => {}
             }
         }
@@ -42,7 +44,9 @@ impl Session {
                 Next::Input(Input::Host(ToWorker::Start)) => return Ok(true),
                 Next::Input(Input::Host(ToWorker::Cancel { .. } | ToWorker::End)) => return Ok(false),
                 Next::Input(Input::Host(ToWorker::Job(second))) => self.repeat_job(job, &second)?,
-                Next::Input(Input::Host(ToWorker::Message { id, .. })) => self.refuse(&id, "not_started")?,
+                Next::Input(Input::Host(ToWorker::Message { id, .. })) => {
+                    self.refuse(id, RefusalReason::NotStarted)?
+                }
                 _ => {}
             }
         }

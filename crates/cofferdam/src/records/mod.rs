@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cofferdam_api::{Client, EventResponse};
-use cofferdam_core::{AllowRule, EventType, MessageKind, RunId, RunState};
+use cofferdam_core::{AllowRule, MessageKind, Receipt, RunId, RunState};
 use cofferdam_store::MessageId;
 pub(crate) use cofferdam_store::{KeptLetter, RunRecord};
 use tempfile::TempPath;
@@ -65,22 +65,13 @@ pub(crate) trait RunRecords {
     }
 
     /// Waits for the receipt of a message that was sent after this event.
-    async fn receipt(
-        &self,
-        id: &RunId,
-        message: MessageId,
-        mut after: u64,
-    ) -> Result<EventResponse, Failure> {
+    async fn receipt(&self, id: &RunId, message: MessageId, mut after: u64) -> Result<Receipt, Failure> {
+        let message = serde_json::json!(message);
         loop {
             let events = self.events_after(id, after).await?;
             after = events.last().map_or(after, |event| event.seq);
-            let receipt = events.into_iter().find(|event| {
-                let is_receipt = matches!(
-                    event.known_type(),
-                    Some(EventType::MessageDelivered | EventType::MessageRefused)
-                );
-                is_receipt && event.data.get("id") == Some(&serde_json::json!(message))
-            });
+            let mut ours = events.iter().filter(|event| event.data.get("id") == Some(&message));
+            let receipt = ours.find_map(|event| Receipt::of_event(event.known_type()?, &event.data));
             match receipt {
                 Some(receipt) => return Ok(receipt),
                 None => tokio::time::sleep(LOOK_EVERY).await,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use cofferdam_agent::{Context, Message, ModelRoute, Receipt, Step, Stream, for_work};
+use cofferdam_agent::{Context, Message, ModelRoute, Step, Stream, for_work};
 use cofferdam_core::{Agent, AttemptRef, Login, MessageKind, PromptSetup, Vendor, Work};
 
 /// What all facts of one line may hold, as a multiple of the line: texts are quoted once more at most.
@@ -87,8 +87,7 @@ struct Seen {
 impl Seen {
     fn take(&mut self, step: &Step) {
         for receipt in &step.receipts {
-            let (Receipt::Delivered { id, .. } | Receipt::Refused { id, .. }) = receipt;
-            *self.receipts.entry(id.clone()).or_default() += 1;
+            *self.receipts.entry(receipt.id.clone()).or_default() += 1;
         }
         for fact in &step.facts {
             assert!(fact.data.is_object(), "the worker adds fields to it");

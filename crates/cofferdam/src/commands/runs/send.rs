@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use cofferdam_core::{EventType, MessageKind, RunId};
+use cofferdam_core::{MessageKind, MessageState, Receipt, RefusalReason, RunId};
 use cofferdam_store::MessageId;
 use serde_json::json;
 
@@ -70,48 +70,50 @@ pub(crate) async fn run(records: &Records, id: &RunId, args: &SendArgs) -> Resul
     }
     let after = records.event_count(id).await?;
     let message = records.send(id, kind, text).await?;
-    let Fate { state, reason } = match message {
-        None => Fate { state: "refused", reason: Some("run_ended".to_owned()) },
-        Some(_) if args.no_wait => Fate { state: "accepted", reason: None },
-        Some(message) => fate_of(records, id, message, after).await?,
+    let receipt = match message {
+        None => Some(Receipt::refused(RefusalReason::RunEnded)),
+        Some(_) if args.no_wait => None,
+        Some(message) => receipt_of(records, id, message, after).await?,
     };
+    let (state, reason) = match &receipt {
+        Some(receipt) => (receipt.state(), receipt.reason()),
+        None => (MessageState::Accepted, (!args.no_wait).then_some("no receipt yet; the message waits")),
+    };
+    let is_refused = state == MessageState::Refused;
     if args.one.json {
         let said = json!({ "run": id, "message": message, "state": state, "reason": reason });
         terminal::write_json(&said)?;
-    } else if !args.no_wait || state == "refused" {
-        let why =
-            reason.map(|reason| format!(": {}", in_words(&sanitize::line(&reason)))).unwrap_or_default();
-        terminal::write_stderr(&format!("cofferdam: {state}{why}\n"));
+    } else if !args.no_wait || is_refused {
+        let why = reason.map(|reason| format!(": {}", in_words(&sanitize::line(reason)))).unwrap_or_default();
+        terminal::write_stderr(&format!("cofferdam: {}{why}\n", state.as_str()));
     }
-    Ok(if state == "refused" { ExitCode::Refused } else { ExitCode::Succeeded })
+    Ok(if is_refused { ExitCode::Refused } else { ExitCode::Succeeded })
 }
 
-/// What became of a message.
-struct Fate {
-    state: &'static str,
-    reason: Option<String>,
-}
-
-async fn fate_of(records: &Records, id: &RunId, message: MessageId, after: u64) -> Result<Fate, Failure> {
-    let Ok(event) = tokio::time::timeout(WAIT, records.receipt(id, message, after)).await else {
-        return Ok(Fate { state: "accepted", reason: Some("no receipt yet; the message waits".to_owned()) });
-    };
-    let event = event?;
-    let reason = event.data.get("reason").and_then(|reason| reason.as_str()).map(str::to_owned);
-    let delivered = event.known_type() == Some(EventType::MessageDelivered);
-    Ok(Fate { state: if delivered { "delivered" } else { "refused" }, reason })
+/// What became of a message; `None` if it still waits.
+async fn receipt_of(
+    records: &Records,
+    id: &RunId,
+    message: MessageId,
+    after: u64,
+) -> Result<Option<Receipt>, Failure> {
+    tokio::time::timeout(WAIT, records.receipt(id, message, after)).await.ok().transpose()
 }
 
 /// A receipt's reason for people.
 fn in_words(reason: &str) -> &str {
-    match reason {
-        "run_ended" => "the run ended before the agent took the message",
-        "not_started" => "the agent has not started yet; send it again in a moment",
-        "no_turn" => "the agent is not at work, so there is nothing to interrupt",
-        "steer_not_supported" => "this agent takes no messages during a turn; send it with `--follow-up`",
-        "not_supported" => "this run is of a program and not of an agent, which takes no messages",
-        "agent_refused" => "the agent did not accept it",
-        "agent_does_not_read" => "the agent does not read its messages",
-        other => other,
+    match reason.parse() {
+        Ok(RefusalReason::RunEnded) => "the run ended before the agent took the message",
+        Ok(RefusalReason::NotStarted) => "the agent has not started yet; send it again in a moment",
+        Ok(RefusalReason::NoTurn) => "the agent is not at work, so there is nothing to interrupt",
+        Ok(RefusalReason::SteerNotSupported) => {
+            "this agent takes no messages during a turn; send it with `--follow-up`"
+        }
+        Ok(RefusalReason::NotSupported) => {
+            "this run is of a program and not of an agent, which takes no messages"
+        }
+        Ok(RefusalReason::AgentRefused) => "the agent did not accept it",
+        Ok(RefusalReason::AgentDoesNotRead) => "the agent does not read its messages",
+        Ok(RefusalReason::UnknownKind) | Err(_) => reason,
     }
 }
