@@ -1,17 +1,16 @@
 //! What `sandbox doctor` finds.
 
+use cofferdam_core::Agent;
 use serde::Serialize;
 
 use crate::errors::Refusal;
 
-/// The names of all findings. docs/troubleshooting.md has each of them, with what to type.
-pub const FINDINGS: [&str; 35] = [
+/// The names of all findings that are about no agent. docs/troubleshooting.md has each of them, with what to type.
+pub const FINDINGS: [&str; 31] = [
     "agent_access",
     "anthropic_key",
     "anthropic_url",
     "apparmor",
-    "claude_code",
-    "codex",
     "container",
     "docker",
     "engine",
@@ -26,8 +25,6 @@ pub const FINDINGS: [&str; 35] = [
     "mounts",
     "openai_key",
     "openai_url",
-    "opencode",
-    "opencode_login",
     "overlay",
     "record",
     "runtime",
@@ -74,14 +71,14 @@ impl Finding {
     /// A finding with what to type.
     #[must_use]
     pub fn new(name: &'static str, status: Status, detail: &str, remedy: &str) -> Self {
-        debug_assert!(FINDINGS.contains(&name), "{name} is not in FINDINGS");
+        debug_assert!(is_known(name), "{name} is not in FINDINGS");
         Self { name, status, detail: detail.to_owned(), remedy: Some(remedy.to_owned()) }
     }
 
     /// Nothing is to be done.
     #[must_use]
     pub fn ok(name: &'static str, detail: impl Into<String>) -> Self {
-        debug_assert!(FINDINGS.contains(&name), "{name} is not in FINDINGS");
+        debug_assert!(is_known(name), "{name} is not in FINDINGS");
         Self { name, status: Status::Ok, detail: detail.into(), remedy: None }
     }
 
@@ -94,7 +91,13 @@ impl Finding {
     /// Nothing is known, and that is said.
     #[must_use]
     pub fn unknown(name: &'static str, detail: impl Into<String>) -> Self {
-        debug_assert!(FINDINGS.contains(&name), "{name} is not in FINDINGS");
+        debug_assert!(is_known(name), "{name} is not in FINDINGS");
         Self { name, status: Status::Unknown, detail: detail.into(), remedy: None }
     }
+}
+
+/// What is found of an agent has its name, and what is found of its login `NAME_login`.
+fn is_known(name: &str) -> bool {
+    let of_agent = name.strip_suffix("_login").unwrap_or(name);
+    FINDINGS.contains(&name) || Agent::ALL.iter().any(|agent| agent.as_str() == of_agent)
 }

@@ -41,7 +41,7 @@ pub use backend::{
 };
 pub use finding::FINDINGS;
 pub use linux::launcher::launcher_main;
-pub use options::{Caller, Options};
+pub use options::{Caller, ImageAgent, Options};
 pub use remove::remove_tree;
 pub use roles::shim_main;
 pub use spread::spread;

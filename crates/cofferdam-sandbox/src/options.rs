@@ -15,6 +15,8 @@ pub struct Options {
     pub binary: PathBuf,
     /// Who starts the runs.
     pub caller: Caller,
+    /// What is looked for in an image.
+    pub agents: Vec<ImageAgent>,
     pub(crate) without: Without,
 }
 
@@ -22,7 +24,13 @@ impl Options {
     /// Options with every wall.
     #[must_use]
     pub fn new(state: PathBuf, binary: PathBuf, caller: Caller) -> Self {
-        Self { state, binary, caller, without: Without::default() }
+        Self { state, binary, caller, agents: Vec::new(), without: Without::default() }
+    }
+
+    /// The same, looking for these agents in an image.
+    #[must_use]
+    pub fn with_agents(self, agents: Vec<ImageAgent>) -> Self {
+        Self { agents, ..self }
     }
 
     /// The same without these walls, to show that they would be missed.
@@ -36,6 +44,19 @@ impl Options {
     pub(crate) fn sandboxes(&self, mode: Mode) -> PathBuf {
         self.state.join("sandboxes").join(mode.to_string())
     }
+}
+
+/// An agent that an image may have. A sandbox knows none by itself.
+#[derive(Debug, Clone, Copy)]
+pub struct ImageAgent {
+    /// The name of its finding, and of its layer in our own image.
+    pub name: &'static str,
+    /// Its command.
+    pub program: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// Its package on npm.
+    pub package: &'static str,
 }
 
 /// What a backend is told about the caller, whose environment only the binary reads.

@@ -5,14 +5,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cofferdam_agent::{Profile, profile};
 use cofferdam_broker::{Bounds, Broker, GitRepository, Secrets};
-use cofferdam_core::{EngineAddress, NodeId, NodeName, Settings};
+use cofferdam_core::{Agent, EngineAddress, NodeId, NodeName, Settings};
 use cofferdam_net::Dialer;
 use cofferdam_operations::{now_ms, random_bits};
 use cofferdam_runner::{
     BrokerAccess, CallerPaths, EnvLookup, Home, Node, NodeOptions, StoreLedger, recovery,
 };
-use cofferdam_sandbox::{Attachment, Backend, Options, Refusal, Tools, apple, docker, host, native};
+use cofferdam_sandbox::{
+    Attachment, Backend, ImageAgent, Options, Refusal, Tools, apple, docker, host, native,
+};
 use cofferdam_store::{ClaimRules, Slots, Store};
 
 use crate::caller::Caller;
@@ -166,10 +169,20 @@ pub(crate) fn engine_address(caller: &Caller, settings: &Settings) -> Result<Eng
 }
 
 fn sandbox_options(home: &Home, caller: &Caller) -> std::io::Result<Options> {
-    let options = Options::new(home.root().to_owned(), std::env::current_exe()?, describe(caller));
+    let options = Options::new(home.root().to_owned(), std::env::current_exe()?, describe(caller))
+        .with_agents(image_agents());
     #[cfg(feature = "failpoints")]
     let options = options.without(without());
     Ok(options)
+}
+
+/// The agents that an image may have, as sandboxes are told of them.
+pub(crate) fn image_agents() -> Vec<ImageAgent> {
+    let described = |agent: Agent| {
+        let Profile { program, title, package, .. } = profile(agent);
+        ImageAgent { name: agent.as_str(), program, title, package }
+    };
+    Agent::ALL.map(described).into()
 }
 
 fn backends(caller: &Caller, settings: &Settings, options: Options) -> Vec<Arc<dyn Backend>> {

@@ -6,7 +6,8 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::Policy;
+use cofferdam_agent::profile;
+use cofferdam_core::{Agent, Policy};
 use cofferdam_sandbox::{Cover, Refusal, Workspace};
 
 use super::base::{Base, now_ns};
@@ -24,14 +25,12 @@ const MOST_COVERS: usize = 1_000;
 /// Folders of the system's, besides those of its root. An agent that owned one would own the machine.
 const SYSTEM: [&str; 4] = ["/run/systemd", "/usr/bin", "/usr/lib", "/usr/sbin"];
 
-/// Folders in a home that hold keys, or programs that are started at the next login.
-const PRIVATE: [&str; 14] = [
+/// Folders in a home that hold keys, or programs that are started at the next login, besides those of the agents' logins.
+const PRIVATE: [&str; 12] = [
     ".aws",
     ".azure",
     ".bashrc.d",
     ".cargo",
-    ".claude",
-    ".codex",
     ".config",
     ".docker",
     ".gnupg",
@@ -63,7 +62,9 @@ pub fn check_direct(path: &Path, state: &Path, home: Option<&Path>) -> Result<()
         if home.starts_with(path) {
             return refuse("it is your home, or above it");
         }
-        if let Some(private) = PRIVATE.iter().find(|name| path.starts_with(home.join(name))) {
+        let logins = Agent::ALL.into_iter().flat_map(|agent| profile(agent).login.files);
+        let mut private = PRIVATE.iter().chain(logins.map(|login| &login.folder));
+        if let Some(private) = private.find(|name| path.starts_with(home.join(name))) {
             return refuse(&format!("`~/{private}` is yours alone"));
         }
     }

@@ -98,12 +98,13 @@ impl Asked<'_> {
 
     /// Which agents the image has.
     async fn agents(&self) -> Vec<Finding> {
-        let memories = vec![scratch(self.policy)];
-        let answer = self.ask("agents", find_agents().into(), Vec::new(), memories, AGENTS_DEADLINE).await;
+        let (known, memories) = (&self.backend.options.agents, vec![scratch(self.policy)]);
+        let answer =
+            self.ask("agents", find_agents(known).into(), Vec::new(), memories, AGENTS_DEADLINE).await;
         match answer {
-            Ok(answer) if answer.code == Some(0) => agents_in(&answer.output, self.policy),
-            Ok(answer) => unknown_agents(&answer.message()),
-            Err(why) => unknown_agents(&why),
+            Ok(answer) if answer.code == Some(0) => agents_in(&answer.output, known, self.policy),
+            Ok(answer) => unknown_agents(known, &answer.message()),
+            Err(why) => unknown_agents(known, &why),
         }
     }
 

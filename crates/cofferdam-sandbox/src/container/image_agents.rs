@@ -7,25 +7,20 @@ use cofferdam_core::{Policy, inside};
 
 use super::Memory;
 use crate::backend::{Finding, Status};
+use crate::options::ImageAgent;
 
 /// One of them takes seconds to start on a busy machine.
 pub(crate) const AGENTS_DEADLINE: Duration = Duration::from_secs(120);
 
-/// The agents, by the names of their findings, of their commands, and for people.
-const AGENTS: [(&str, &str, &str); 3] = [
-    ("claude_code", "claude", "Claude Code"),
-    ("codex", "codex", "Codex"),
-    ("opencode", "opencode", "OpenCode"),
-];
-
-/// A line for each agent that is there: its command, where it is, and what it says of itself.
-const FIND_AGENTS: &str = "export HOME=/tmp; for name in claude codex opencode; do \
-     program=$(command -v \"$name\") || continue; \
-     printf '%s\\t%s\\t%s\\n' \"$name\" \"$program\" \"$(\"$name\" --version 2>/dev/null | head -n 1)\"; done";
-
-/// The program that looks for them, in the container.
-pub(crate) fn find_agents() -> [String; 3] {
-    ["/bin/sh", "-c", FIND_AGENTS].map(str::to_owned)
+/// The program that looks for these agents, in the container. It prints a line for each that is there: its command, where it is,
+/// and what it says of itself.
+pub(crate) fn find_agents(agents: &[ImageAgent]) -> [String; 3] {
+    let programs = agents.iter().map(|agent| agent.program).collect::<Vec<_>>().join(" ");
+    let find = format!(
+        "export HOME=/tmp; for name in {programs}; do program=$(command -v \"$name\") || continue; \
+         printf '%s\\t%s\\t%s\\n' \"$name\" \"$program\" \"$(\"$name\" --version 2>/dev/null | head -n 1)\"; done"
+    );
+    ["/bin/sh".to_owned(), "-c".to_owned(), find]
 }
 
 /// Where they write what they write at every start.
@@ -35,14 +30,13 @@ pub(crate) fn scratch(policy: &Policy) -> Memory {
 }
 
 /// The image could not be asked.
-pub(crate) fn unknown_agents(why: &str) -> Vec<Finding> {
-    let unknown =
-        |(name, _, title)| Finding::unknown(name, format!("the image cannot be asked for {title}: {why}"));
-    AGENTS.map(unknown).into()
+pub(crate) fn unknown_agents(agents: &[ImageAgent], why: &str) -> Vec<Finding> {
+    let detail = |title| format!("the image cannot be asked for {title}: {why}");
+    agents.iter().map(|agent| Finding::unknown(agent.name, detail(agent.title))).collect()
 }
 
 /// A finding for each agent, from what the program printed.
-pub(crate) fn agents_in(output: &str, policy: &Policy) -> Vec<Finding> {
+pub(crate) fn agents_in(output: &str, agents: &[ImageAgent], policy: &Policy) -> Vec<Finding> {
     let said = |line| {
         let (command, rest) = str::split_once(line, '\t')?;
         Some((command, rest.split_once('\t')?))
@@ -50,7 +44,7 @@ pub(crate) fn agents_in(output: &str, policy: &Policy) -> Vec<Finding> {
     let found: BTreeMap<&str, (&str, &str)> = output.lines().filter_map(said).collect();
     let image = &policy.container.image;
     let again = "cofferdam sandbox build-image";
-    let finding = |(name, command, title)| match found.get(command) {
+    let finding = |&ImageAgent { name, program, title, .. }: &ImageAgent| match found.get(program) {
         Some((program, version)) if version.contains(|c: char| c.is_ascii_digit()) => {
             Finding::ok(name, format!("{title}: {} ({program} in the image)", version.trim()))
         }
@@ -60,7 +54,7 @@ pub(crate) fn agents_in(output: &str, policy: &Policy) -> Vec<Finding> {
         }
         None => Finding::new(name, Status::Weak, &format!("{image} has no {title}"), again),
     };
-    AGENTS.map(finding).into()
+    agents.iter().map(finding).collect()
 }
 
 #[cfg(test)]
@@ -71,7 +65,13 @@ mod tests {
     fn agents_of_an_image_are_found_missing_or_broken() {
         let output = "claude\t/usr/local/bin/claude\t2.1.197 (Claude Code)\n\
                       codex\t/usr/local/bin/codex\tKilled\nnoise\n";
-        let found = agents_in(output, &Policy::default());
+        let agent = |name, program, title| ImageAgent { name, program, title, package: "" };
+        let agents = [
+            agent("claude_code", "claude", "Claude Code"),
+            agent("codex", "codex", "Codex"),
+            agent("opencode", "opencode", "OpenCode"),
+        ];
+        let found = agents_in(output, &agents, &Policy::default());
         let status: Vec<(&str, Status)> = found.iter().map(|one| (one.name, one.status)).collect();
         assert_eq!(
             status,
@@ -80,5 +80,9 @@ mod tests {
         assert!(found[0].detail.contains("2.1.197"), "{found:?}");
         assert!(found[1].detail.contains("does not start"), "{found:?}");
         assert!(found[2].detail.contains("has no OpenCode"), "{found:?}");
+        let unknown = unknown_agents(&agents, "it is gone");
+        assert_eq!(unknown[0].detail, "the image cannot be asked for Claude Code: it is gone");
+        let [_, _, find] = find_agents(&agents);
+        assert!(find.contains("for name in claude codex opencode; do program=$(command"), "{find}");
     }
 }

@@ -17,6 +17,7 @@ use super::engine::{Engine, message_of};
 use super::image_binary::{IN_IMAGE, architecture};
 use super::layers::{Layer, layers, purpose_of};
 use crate::backend::Refusal;
+use crate::options::ImageAgent;
 
 /// The Dockerfile, for people who build with another tool.
 pub const DOCKERFILE: &str = include_str!("../../../../deploy/worker.Dockerfile");
@@ -48,6 +49,8 @@ pub struct Build {
     pub proxies: BTreeMap<String, String>,
     /// The binary that goes into the image.
     pub binary: PathBuf,
+    /// The agents whose steps and layers are named.
+    pub agents: Vec<ImageAgent>,
 }
 
 /// News of a build.
@@ -133,7 +136,8 @@ pub async fn build(
             }
             see(news);
         };
-        let taken = info.map_err(|error| message_of(&error)).and_then(|info| take(info, &mut note));
+        let taken =
+            info.map_err(|error| message_of(&error)).and_then(|info| take(info, &build.agents, &mut note));
         taken.map_err(|message| failed(in_step(&last_step, &message)))?;
     }
     let name = build.tag.with_tag();
@@ -145,7 +149,7 @@ pub async fn build(
         base: base_of(build),
         architecture: image.architecture.unwrap_or_default(),
         bytes: image.size.and_then(|size| size.try_into().ok()).unwrap_or_default(),
-        layers: layers(&history),
+        layers: layers(&history, &build.agents),
     })
 }
 
@@ -190,12 +194,16 @@ fn context(binary: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// One piece of news. An error is what the engine said about a step that failed.
-fn take(info: BuildInfo, see: &mut (dyn FnMut(BuildProgress) + Send)) -> Result<(), String> {
+fn take(
+    info: BuildInfo,
+    agents: &[ImageAgent],
+    see: &mut (dyn FnMut(BuildProgress) + Send),
+) -> Result<(), String> {
     if let Some(error) = info.error_detail {
         return Err(error.message.unwrap_or_else(|| "the engine does not say why".to_owned()));
     }
     for line in info.stream.iter().flat_map(|text| text.lines()).filter(|line| !line.trim().is_empty()) {
-        see(step(line).unwrap_or_else(|| BuildProgress::Line(line.to_owned())));
+        see(step(line, agents).unwrap_or_else(|| BuildProgress::Line(line.to_owned())));
     }
     // What is said of a base that is pulled, without the bars.
     if let Some(status) = info.status.filter(|_| info.progress_detail.is_none()) {
@@ -214,13 +222,13 @@ fn in_step(number: &str, message: &str) -> String {
 }
 
 /// `Step 3/20 : RUN …`.
-fn step(line: &str) -> Option<BuildProgress> {
+fn step(line: &str, agents: &[ImageAgent]) -> Option<BuildProgress> {
     let (number, instruction) = line.strip_prefix("Step ")?.split_once(" : ")?;
     let (now, of) = number.split_once('/')?;
     let is_number = |text: &str| text.parse::<u32>().is_ok();
     (is_number(now) && is_number(of)).then(|| BuildProgress::Step {
         number: number.to_owned(),
-        purpose: purpose_of(instruction),
+        purpose: purpose_of(instruction, agents),
         instruction: instruction.to_owned(),
     })
 }
@@ -290,6 +298,7 @@ mod tests {
             network: None,
             proxies: BTreeMap::from([("HTTPS_PROXY".to_owned(), "http://proxy:3128".to_owned())]),
             binary: std::env::current_exe().unwrap(),
+            agents: Vec::new(),
         }
     }
 
@@ -349,7 +358,7 @@ mod tests {
         let mut seen = Vec::new();
         let stream = |text: &str| BuildInfo { stream: Some(text.to_owned()), ..BuildInfo::default() };
         for text in ["Step 3/20 : RUN useradd worker", "\n", "one\ntwo\n", "Step by step : none"] {
-            take(stream(text), &mut |news| seen.push(news)).unwrap();
+            take(stream(text), &[], &mut |news| seen.push(news)).unwrap();
         }
         let line = |text: &str| BuildProgress::Line(text.to_owned());
         let step = BuildProgress::Step {
@@ -360,7 +369,7 @@ mod tests {
         assert_eq!(seen, [step, line("one"), line("two"), line("Step by step : none")]);
         let detail = bollard::models::ErrorDetail { code: Some(1), message: Some("no".to_owned()) };
         let info = BuildInfo { error_detail: Some(detail), ..BuildInfo::default() };
-        assert_eq!(take(info, &mut |_| ()), Err("no".to_owned()));
+        assert_eq!(take(info, &[], &mut |_| ()), Err("no".to_owned()));
     }
 
     #[test]

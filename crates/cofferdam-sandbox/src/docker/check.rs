@@ -185,17 +185,18 @@ async fn try_mount(backend: &DockerBackend, docker: &Docker, policy: &Policy, im
 
 /// Which agents the image has. They are started as an agent would be, each with `--version`.
 async fn agents(backend: &DockerBackend, docker: &Docker, policy: &Policy, image: &Image) -> Vec<Finding> {
+    let known = &backend.options.agents;
     let question = Question {
         name: "agents",
         policy,
         image,
-        command: find_agents().into(),
+        command: find_agents(known).into(),
         bounds: Vec::new(),
         memories: vec![scratch(policy)],
         deadline: AGENTS_DEADLINE,
     };
     match ask(backend, docker, question).await {
-        Ok(answer) => agents_in(&answer.stdout, policy),
-        Err(why) => unknown_agents(&why),
+        Ok(answer) => agents_in(&answer.stdout, known, policy),
+        Err(why) => unknown_agents(known, &why),
     }
 }

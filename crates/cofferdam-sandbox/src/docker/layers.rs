@@ -2,6 +2,8 @@
 
 use bollard::models::ImageHistoryResponseItem;
 
+use crate::options::ImageAgent;
+
 /// What `LABEL` stands right above the base.
 const BOUNDARY: &str = "dev.cofferdam.image=worker";
 
@@ -9,22 +11,25 @@ const BOUNDARY: &str = "dev.cofferdam.image=worker";
 struct Purpose {
     name: &'static str,
     what: &'static str,
-    mark: &'static str,
+    mark: String,
 }
 
-const PURPOSES: [Purpose; 7] = [
-    Purpose { name: "tools", what: "git, ssh, curl, certificates, ripgrep", mark: "openssh-client" },
-    Purpose { name: "node", what: "Node, where the base has none", mark: "command -v node" },
-    Purpose { name: "claude_code", what: "Claude Code", mark: "/lib/node_modules/@anthropic-ai/claude-code" },
-    Purpose { name: "codex", what: "Codex", mark: "/lib/node_modules/@openai/codex" },
-    Purpose { name: "opencode", what: "OpenCode", mark: "/lib/node_modules/opencode-ai" },
-    Purpose { name: "worker_user", what: "the user that agents are", mark: "useradd" },
-    Purpose {
-        name: "cofferdam",
-        what: "Cofferdam, for machines that cannot mount theirs",
-        mark: super::image_binary::IN_IMAGE,
-    },
-];
+/// What every image of ours is made of. An agent is the folder of its package.
+fn purposes(agents: &[ImageAgent]) -> Vec<Purpose> {
+    let always = [
+        ("tools", "git, ssh, curl, certificates, ripgrep", "openssh-client"),
+        ("node", "Node, where the base has none", "command -v node"),
+        ("worker_user", "the user that agents are", "useradd"),
+        ("cofferdam", "Cofferdam, for machines that cannot mount theirs", super::image_binary::IN_IMAGE),
+    ];
+    let always = always.map(|(name, what, mark)| Purpose { name, what, mark: mark.to_owned() });
+    let of_agent = |agent: &ImageAgent| Purpose {
+        name: agent.name,
+        what: agent.title,
+        mark: format!("/lib/node_modules/{}", agent.package),
+    };
+    always.into_iter().chain(agents.iter().map(of_agent)).collect()
+}
 
 /// A part of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,23 +43,27 @@ pub struct Layer {
 }
 
 /// What an instruction of our Dockerfile is for, by its stable name.
-pub(super) fn purpose_of(instruction: &str) -> Option<&'static str> {
-    PURPOSES.iter().find(|purpose| instruction.contains(purpose.mark)).map(|purpose| purpose.name)
+pub(super) fn purpose_of(instruction: &str, agents: &[ImageAgent]) -> Option<&'static str> {
+    purposes(agents)
+        .into_iter()
+        .find(|purpose| instruction.contains(&purpose.mark))
+        .map(|purpose| purpose.name)
 }
 
 /// The parts of an image, the largest first. The history begins with what was done last.
-pub(super) fn layers(history: &[ImageHistoryResponseItem]) -> Vec<Layer> {
+pub(super) fn layers(history: &[ImageHistoryResponseItem], agents: &[ImageAgent]) -> Vec<Layer> {
     let boundary = history.iter().position(|item| item.created_by.contains(BOUNDARY));
     let (ours, base) = history.split_at(boundary.unwrap_or(0));
-    let mut layers: Vec<Layer> = PURPOSES
-        .iter()
+    let made_for = |item: &ImageHistoryResponseItem| purpose_of(&item.created_by, agents);
+    let mut layers: Vec<Layer> = purposes(agents)
+        .into_iter()
         .map(|purpose| {
-            let made = |item: &&ImageHistoryResponseItem| purpose_of(&item.created_by) == Some(purpose.name);
+            let made = |item: &&ImageHistoryResponseItem| made_for(item) == Some(purpose.name);
             Layer { name: purpose.name, what: purpose.what, bytes: sum(ours.iter().filter(made)) }
         })
         .collect();
     layers.push(Layer { name: "base", what: "the base image", bytes: sum(base.iter()) });
-    let rest = sum(ours.iter().filter(|item| purpose_of(&item.created_by).is_none()));
+    let rest = sum(ours.iter().filter(|item| made_for(item).is_none()));
     layers.push(Layer { name: "rest", what: "links and settings", bytes: rest });
     layers.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.name.cmp(b.name)));
     layers
@@ -68,6 +77,11 @@ fn sum<'a>(items: impl Iterator<Item = &'a ImageHistoryResponseItem>) -> u64 {
 mod tests {
     use super::super::build::dockerfile_with_binary;
     use super::*;
+
+    const AGENTS: [ImageAgent; 2] = [
+        ImageAgent { name: "codex", program: "codex", title: "Codex", package: "@openai/codex" },
+        ImageAgent { name: "opencode", program: "opencode", title: "OpenCode", package: "opencode-ai" },
+    ];
 
     fn item(created_by: &str, size: i64) -> ImageHistoryResponseItem {
         ImageHistoryResponseItem {
@@ -90,9 +104,9 @@ mod tests {
     #[test]
     fn every_purpose_is_one_instruction_of_the_dockerfile() {
         let instructions = instructions();
-        for purpose in &PURPOSES {
+        for purpose in purposes(&AGENTS) {
             let made: Vec<&String> =
-                instructions.iter().filter(|text| purpose_of(text) == Some(purpose.name)).collect();
+                instructions.iter().filter(|text| purpose_of(text, &AGENTS) == Some(purpose.name)).collect();
             assert_eq!(made.len(), 1, "{}: {made:?}", purpose.name);
         }
         assert!(instructions.first().is_some_and(|text| text.contains(BOUNDARY)), "{instructions:?}");
@@ -112,7 +126,7 @@ mod tests {
             item("/bin/sh -c apt-get install openssh-client", 7),
             item("", 3),
         ];
-        let found: Vec<(&str, u64)> = layers(&history)
+        let found: Vec<(&str, u64)> = layers(&history, &AGENTS)
             .iter()
             .map(|layer| (layer.name, layer.bytes))
             .filter(|(_, bytes)| *bytes > 0)

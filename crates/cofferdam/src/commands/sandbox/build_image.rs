@@ -66,6 +66,7 @@ pub(crate) async fn run(args: &BuildImageArgs, caller: &Caller) -> Result<ExitCo
             None => std::env::current_exe()
                 .map_err(|error| Failure::internal("our own binary cannot be found", &error))?,
         },
+        agents: node::image_agents(),
     };
     if wanted.tag.to_string().contains('@') {
         let message = format!("--tag: {} names a content, and a new image has no such name yet", wanted.tag);
