@@ -10,8 +10,8 @@ use cofferdam_broker::{
     PriceTable, Secrets, Upstream,
 };
 use cofferdam_core::{
-    Action, Actor, Agent, AttemptRef, Budget, Credential, NodeId, PlaceId, Policy, Redactor, RetryPolicy,
-    RunId, RunRequest, Source, Vendor, Work,
+    Action, Actor, Agent, AttemptRef, Budget, Credential, NodeId, PlaceId, Policy, Redactor, RunId,
+    RunRequest, Source, Vendor, Work,
 };
 use cofferdam_mandate::issue;
 use cofferdam_runner::{Home, StoreLedger, now_ms};
@@ -59,20 +59,12 @@ pub(super) fn serve(folder: &Path, upstream: u16) -> anyhow::Result<()> {
 
 /// A run that is under way, so that its calls can be written down.
 async fn claim(store: &Store) -> anyhow::Result<AttemptRef> {
-    let request = RunRequest {
-        id: RunId::new(now_ms(), 1),
-        source: Source::Empty,
-        work: Work::Program { argv: vec!["true".to_owned()] },
-        policy: Policy::default(),
-        retry: RetryPolicy::default(),
-        workspace: cofferdam_core::WorkspaceKind::Overlay,
-        conversation: None,
-        claimable_by: None,
-        replay_of: None,
-        placement: cofferdam_core::Placement::default(),
-        working_dir: None,
-        publish: None,
-    };
+    let request = RunRequest::new(
+        RunId::new(now_ms(), 1),
+        Source::Empty,
+        Work::Program { argv: vec!["true".to_owned()] },
+        Policy::default(),
+    );
     let mandate = issue(&Actor::LocalUser, Action::CreateRun, request.id.as_str(), json!({}), now_ms());
     store.enqueue(&mandate, &request, None).await?;
     let owner = Owner { node: NodeId::new(now_ms(), 1), place: PlaceId::new(now_ms(), 1) };

@@ -3,10 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use cofferdam_core::{
-    Action, Actor, NodeId, Outcome, PlaceId, Placement, Policy, RetryPolicy, RunId, RunRequest, Source, Work,
-    WorkspaceKind,
-};
+use cofferdam_core::{Action, Actor, NodeId, Outcome, PlaceId, Policy, RunId, RunRequest, Source, Work};
 use cofferdam_mandate::issue;
 use cofferdam_runner::now_ms;
 use cofferdam_store::{ClaimRules, Left, Owner, Store};
@@ -31,18 +28,10 @@ pub(super) async fn round(store: &Store, round: usize, runs: u32) -> anyhow::Res
 
 /// A small request, as the bare loop writes it too.
 pub(super) fn request(number: u128) -> RunRequest {
-    RunRequest {
-        id: RunId::new(now_ms(), number),
-        source: Source::Empty,
-        work: Work::Program { argv: vec!["true".to_owned()] },
-        policy: Policy::default(),
-        retry: RetryPolicy::default(),
-        workspace: WorkspaceKind::Overlay,
-        conversation: None,
-        claimable_by: None,
-        replay_of: None,
-        placement: Placement::default(),
-        publish: None,
-        working_dir: None,
-    }
+    RunRequest::new(
+        RunId::new(now_ms(), number),
+        Source::Empty,
+        Work::Program { argv: vec!["true".to_owned()] },
+        Policy::default(),
+    )
 }

@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 
 use cofferdam_core::{ErrorClass, FailureClass, NodeId, Outcome, PlaceId, RunId, SandboxId};
 use cofferdam_store::{Claimed, Left, LiveRun, Store};
-use tokio::sync::watch;
 
-use crate::execute::{Attempt, Entry, ExecuteError, Retries, execute, has_created};
+use crate::execute::{Entry, ExecuteError, Retries, execute_unwatched, has_created};
 use crate::lease_times::{GRACE_MS, LEASE_MS};
 use crate::node::{Node, now_ms};
 use crate::node_lock::{forget_dead, is_alive};
-use crate::progress::{Cancel, Progress};
 use crate::{attempt_secrets, dead_letters, workspace};
 
 /// What a sweep found and did.
@@ -103,29 +101,7 @@ async fn lose(node: &Node, claimed: &Claimed, message: &str) -> Result<(), Execu
 
 /// Goes on with an attempt that a dead process has left.
 pub(crate) async fn resume(node: &Node, claimed: Claimed, retries: Retries) -> Result<(), ExecuteError> {
-    resume_as(node, claimed, Entry::Adopted, retries).await
-}
-
-async fn resume_as(
-    node: &Node,
-    claimed: Claimed,
-    entry: Entry,
-    retries: Retries,
-) -> Result<(), ExecuteError> {
-    let (_open, cancel) = watch::channel(Cancel::No);
-    let mut nobody = |_: Progress| {};
-    execute(Attempt {
-        node,
-        redactor: attempt_secrets::redactor_of(node, &claimed),
-        claimed,
-        entry,
-        retries,
-        watch: &mut nobody,
-        cancel,
-        held: Vec::new(),
-    })
-    .await?;
-    Ok(())
+    execute_unwatched(node, claimed, Entry::Adopted, retries).await.map(drop)
 }
 
 /// A run that is under way and that nobody executes.

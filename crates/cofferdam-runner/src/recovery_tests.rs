@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cofferdam_core::{
-    Action, Actor, NodeId, Placement, Policy, RetryPolicy, RunRequest, RunState, Source, Work, WorkspaceKind,
-};
+use cofferdam_core::{Action, Actor, NodeId, Policy, RetryPolicy, RunRequest, RunState, Source, Work};
 use cofferdam_mandate::issue;
 use cofferdam_sandbox::{Attachment, Caller, Options, Tools};
 use cofferdam_store::{ClaimRules, Owner, Store};
@@ -41,18 +39,13 @@ impl Places {
         let owner = Owner { node: NodeId::new(1, 99), place: PlaceId::new(1, 99) };
         let run = RunId::new(now_ms(), 5);
         let mut request = RunRequest {
-            id: run.clone(),
-            source: Source::Empty,
-            working_dir: None,
-            work: Work::Program { argv: vec!["true".to_owned()] },
-            policy: Policy::default(),
             retry: RetryPolicy { max_attempts: 2, ..RetryPolicy::default() },
-            workspace: WorkspaceKind::Overlay,
-            conversation: None,
-            claimable_by: None,
-            replay_of: None,
-            placement: Placement::default(),
-            publish: None,
+            ..RunRequest::new(
+                run.clone(),
+                Source::Empty,
+                Work::Program { argv: vec!["true".to_owned()] },
+                Policy::default(),
+            )
         };
         change(&mut request);
         let then = now_ms() - ago_ms;
@@ -128,7 +121,7 @@ async fn a_run_that_was_lost_elsewhere_is_tried_again() {
     let run = places.taken(LONG_AGO_MS, |_| {}).await;
     let [orphan] = &found(&here, true).await[..] else { panic!("one run") };
     let claimed = adopt(&here, &here.store, orphan).await.unwrap().unwrap();
-    resume_as(&here, claimed, Entry::Lost, Retries::AsAsked).await.unwrap();
+    execute_unwatched(&here, claimed, Entry::Lost, Retries::AsAsked).await.unwrap();
     let record = places.store.run(&run).await.unwrap();
     assert_eq!((record.state, record.attempts), (RunState::Queued, 1), "a second attempt waits for a node");
 }
@@ -140,7 +133,7 @@ async fn an_attached_run_that_was_lost_elsewhere_is_over() {
     let run = places.taken(LONG_AGO_MS, |request| request.claimable_by = Some(NodeId::new(1, 99))).await;
     let [orphan] = &found(&here, true).await[..] else { panic!("one run") };
     let claimed = adopt(&here, &here.store, orphan).await.unwrap().unwrap();
-    resume_as(&here, claimed, Entry::Lost, Retries::Never).await.unwrap();
+    execute_unwatched(&here, claimed, Entry::Lost, Retries::Never).await.unwrap();
     assert_eq!(places.store.run(&run).await.unwrap().state, RunState::Failed);
 }
 

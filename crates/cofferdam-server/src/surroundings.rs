@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{Agent, Mode, PromptSetup, Support, Surroundings, ValueError, Variable};
+use cofferdam_core::{Agent, Support, Surroundings, Variable};
 
 use crate::app::App;
 
@@ -49,14 +49,5 @@ impl Surroundings for ServiceSurroundings {
 
     fn support_of(&self, agent: Agent) -> Support {
         (self.support_of)(agent)
-    }
-
-    fn default_agent(
-        &self,
-        _mode: Mode,
-        _setup: &PromptSetup,
-        of_settings: Agent,
-    ) -> Result<Agent, ValueError> {
-        Ok(of_settings)
     }
 }

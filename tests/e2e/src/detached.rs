@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cofferdam_core::{
-    Actor, ChosenPolicy, LimitsRule, Mount, MountAccess, NodeId, Policy, RetryPolicy, RunId, RunRequest,
-    RunState, Source, Work,
+    Actor, ChosenPolicy, LimitsRule, Mount, MountAccess, NodeId, Policy, RunId, RunRequest, RunState, Source,
+    Work,
 };
 use cofferdam_operations::Operations;
 use cofferdam_runner::{Home, now_ms};
@@ -52,20 +52,12 @@ impl Queue {
         let policy = Policy { mounts: vec![mount], limits_rule: LimitsRule::BestEffort, ..Policy::default() };
         static RUNS: AtomicU64 = AtomicU64::new(1);
         let number = u128::from(std::process::id()) << 32 | u128::from(RUNS.fetch_add(1, Ordering::Relaxed));
-        let mut request = RunRequest {
-            id: RunId::new(now_ms(), number),
-            source: Source::Local { path: fixture.repository().canonicalize().expect("a repository") },
-            work: Work::Program { argv: vec!["sh".into(), "-c".into(), marks.script(body)] },
+        let mut request = RunRequest::new(
+            RunId::new(now_ms(), number),
+            Source::Local { path: fixture.repository().canonicalize().expect("a repository") },
+            Work::Program { argv: vec!["sh".into(), "-c".into(), marks.script(body)] },
             policy,
-            retry: RetryPolicy::default(),
-            workspace: cofferdam_core::WorkspaceKind::Overlay,
-            conversation: None,
-            claimable_by: None,
-            replay_of: None,
-            placement: cofferdam_core::Placement::default(),
-            working_dir: None,
-            publish: None,
-        };
+        );
         change(&mut request);
         let operations = Operations::for_own_use(self.store.clone());
         let accepted = self.runtime.block_on(async {

@@ -11,8 +11,6 @@ use crate::permission::Support;
 use crate::policy::{LimitsRule, Mode, Policy};
 use crate::repo_url::LocalUrls;
 use crate::settings::{Agent, Effective};
-use crate::value::ValueError;
-use crate::work::PromptSetup;
 
 /// The policy that an agent is tried under: that of its runs. On the host a CLI is asked as its owner would ask it, whatever
 /// runs may do.
@@ -83,14 +81,5 @@ impl Surroundings for Nowhere {
     /// It asks for nothing that an agent may lack.
     fn support_of(&self, _agent: Agent) -> Support {
         Support { own_modes: &[], tool_lists: false, max_turns: false }
-    }
-
-    fn default_agent(
-        &self,
-        _mode: Mode,
-        _setup: &PromptSetup,
-        of_settings: Agent,
-    ) -> Result<Agent, ValueError> {
-        Ok(of_settings)
     }
 }

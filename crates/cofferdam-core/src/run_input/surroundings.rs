@@ -60,6 +60,12 @@ pub trait Surroundings {
     ///
     /// # Errors
     /// If none can.
-    fn default_agent(&self, mode: Mode, setup: &PromptSetup, of_settings: Agent)
-    -> Result<Agent, ValueError>;
+    fn default_agent(
+        &self,
+        _mode: Mode,
+        _setup: &PromptSetup,
+        of_settings: Agent,
+    ) -> Result<Agent, ValueError> {
+        Ok(of_settings)
+    }
 }

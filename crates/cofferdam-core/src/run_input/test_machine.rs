@@ -5,10 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::{PathUse, Surroundings, Variable};
 use crate::permission::{PermissionMode, Support};
-use crate::policy::Mode;
 use crate::settings::Agent;
-use crate::value::ValueError;
-use crate::work::PromptSetup;
 
 /// A machine with these paths.
 pub(crate) struct Machine {
@@ -67,14 +64,5 @@ impl Surroundings for Machine {
     fn support_of(&self, agent: Agent) -> Support {
         let own_modes: &[PermissionMode] = if agent == Agent::Codex { &[] } else { &[PermissionMode::Plan] };
         Support { own_modes, tool_lists: agent != Agent::Codex, max_turns: agent == Agent::ClaudeCode }
-    }
-
-    fn default_agent(
-        &self,
-        _mode: Mode,
-        _setup: &PromptSetup,
-        of_settings: Agent,
-    ) -> Result<Agent, ValueError> {
-        Ok(of_settings)
     }
 }

@@ -2,8 +2,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cofferdam_core::{
-    Agent, AskOptions, Effective, KeyId, Mode, NodeId, Outcome, PlaceId, PromptSetup, Scope, Scopes, Support,
-    ValueError, Variable,
+    Agent, AskOptions, Effective, KeyId, NodeId, Outcome, PlaceId, Scope, Scopes, Support, Variable,
 };
 use cofferdam_store::{ClaimRules, Left, NewTurns, Owner, Store};
 
@@ -35,10 +34,6 @@ impl Surroundings for Unseen {
 
     fn support_of(&self, agent: Agent) -> Support {
         panic!("{agent} is asked for")
-    }
-
-    fn default_agent(&self, _: Mode, _: &PromptSetup, of_settings: Agent) -> Result<Agent, ValueError> {
-        Ok(of_settings)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cofferdam_core::{
     Actor, ChosenPolicy, Event, Outcome, OwnRole, Policy, RetryPolicy, RunId, RunRequest, Source, Work,
-    WorkspaceKind, with_causes,
+    with_causes,
 };
 use cofferdam_operations::random_bits;
 use tokio::sync::watch;
@@ -43,18 +43,8 @@ pub(super) async fn one_run(
 ) -> Result<Seen, String> {
     let run = RunId::new(now_ms(), random_bits());
     let request = RunRequest {
-        id: run.clone(),
-        source: Source::Empty,
-        work,
-        policy,
         retry: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() },
-        workspace: WorkspaceKind::Overlay,
-        conversation: None,
-        claimable_by: None,
-        replay_of: None,
-        placement: cofferdam_core::Placement::default(),
-        working_dir: None,
-        publish: None,
+        ..RunRequest::new(run.clone(), Source::Empty, work, policy)
     };
     let (tell, cancel) = watch::channel(Cancel::No);
     let mut nobody = |_| {};

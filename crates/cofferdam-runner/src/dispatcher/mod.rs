@@ -24,11 +24,9 @@ use self::modes::{Modes, casts_doubt};
 use self::report::Now;
 pub use self::requests::AnswerTask;
 use self::requests::Requests;
-use crate::attempt_secrets;
-use crate::execute::{After, Attempt, Entry, ExecuteError, Retries, execute};
+use crate::execute::{After, Entry, ExecuteError, Retries, execute_unwatched};
 use crate::lease_times::LEASE_MS;
 use crate::node::{Node, now_ms};
-use crate::progress::{Cancel, Progress};
 use crate::recovery::{self, Orphan};
 
 /// How often the queue is looked at, should a wake be lost.
@@ -438,19 +436,7 @@ impl Dispatcher {
             Work::Program { .. } | Work::Agent { .. } => Some(claimed.request.policy.mode),
         };
         let task = self.executing.spawn(async move {
-            let (_open, cancel) = watch::channel(Cancel::No);
-            let mut nobody = |_: Progress| {};
-            let attempt = Attempt {
-                node: &node,
-                redactor: attempt_secrets::redactor_of(&node, &claimed),
-                claimed,
-                entry,
-                retries,
-                watch: &mut nobody,
-                cancel,
-                held: Vec::new(),
-            };
-            Ended { mode, after: execute(attempt).await }
+            Ended { mode, after: execute_unwatched(&node, claimed, entry, retries).await }
         });
         self.held.insert(task.id(), Held { run, mode });
     }

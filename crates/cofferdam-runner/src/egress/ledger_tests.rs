@@ -7,8 +7,8 @@ use cofferdam_broker::{
     Secrets, Upstream, connect,
 };
 use cofferdam_core::{
-    Action, Actor, Agent, EventType, ModelTrouble, NodeId, PlaceId, Placement, Policy, RetryPolicy,
-    RunRequest, SandboxId, Source, TroubleKind, Vendor, Work, WorkspaceKind, gateway,
+    Action, Actor, Agent, EventType, ModelTrouble, NodeId, PlaceId, Policy, RunRequest, SandboxId, Source,
+    TroubleKind, Vendor, Work, gateway,
 };
 use cofferdam_mandate::issue;
 use cofferdam_store::{ClaimRules, Owner};
@@ -31,20 +31,12 @@ async fn place() -> Place {
     let folder = tempfile::tempdir().unwrap();
     let home = Home::open(&folder.path().join("home")).unwrap();
     let store = Store::open_sqlite(&folder.path().join("record.db")).await.unwrap();
-    let request = RunRequest {
-        id: RunId::new(now_ms(), 5),
-        source: Source::Empty,
-        working_dir: None,
-        work: Work::Program { argv: vec!["true".to_owned()] },
-        policy: Policy::default(),
-        retry: RetryPolicy::default(),
-        workspace: WorkspaceKind::Overlay,
-        conversation: None,
-        claimable_by: None,
-        replay_of: None,
-        placement: Placement::default(),
-        publish: None,
-    };
+    let request = RunRequest::new(
+        RunId::new(now_ms(), 5),
+        Source::Empty,
+        Work::Program { argv: vec!["true".to_owned()] },
+        Policy::default(),
+    );
     let mandate = issue(&Actor::LocalUser, Action::CreateRun, request.id.as_str(), json!({}), now_ms());
     store.enqueue(&mandate, &request, None).await.unwrap();
     let owner = Owner { node: NodeId::new(1, 1), place: PlaceId::new(1, 1) };

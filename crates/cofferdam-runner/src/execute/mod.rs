@@ -113,6 +113,19 @@ pub(crate) async fn execute(mut attempt: Attempt<'_>) -> Result<After, ExecuteEr
     }
 }
 
+/// The same for an attempt that nobody here watches or cancels.
+pub(crate) async fn execute_unwatched(
+    node: &Node,
+    claimed: Claimed,
+    entry: Entry,
+    retries: Retries,
+) -> Result<After, ExecuteError> {
+    let (_open, cancel) = watch::channel(Cancel::No);
+    let redactor = attempt_secrets::redactor_of(node, &claimed);
+    let (watch, held) = (&mut |_: Progress| {}, Vec::new());
+    execute(Attempt { node, redactor, claimed, entry, retries, watch, cancel, held }).await
+}
+
 /// What the run is for.
 async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop> {
     if attempt.entry == Entry::Lost {

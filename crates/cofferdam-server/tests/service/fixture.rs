@@ -7,9 +7,8 @@ use std::sync::Arc;
 use cofferdam_agent::profile;
 use cofferdam_api::{Client, CreateRunRequest, TrustList, TrustState, TrustedFileResponse};
 use cofferdam_core::{
-    Actor, Agent, Effective, EventType, InputSyntax, KeyInput, Mode, NewEvent, NodeId, Origin, Outcome,
-    PlaceId, Placement, Policy, PromptSetup, RetryPolicy, RunId, RunInput, RunRequest, Scope, Source,
-    Support, Surroundings, ValueError, Variable, Work, WorkspaceKind, read_layer,
+    Actor, Agent, Effective, EventType, InputSyntax, KeyInput, NewEvent, NodeId, Origin, Outcome, PlaceId,
+    Policy, RunId, RunInput, RunRequest, Scope, Source, Support, Surroundings, Variable, Work, read_layer,
 };
 use cofferdam_operations::{MadeKey, NewRun, Operations, Way};
 use cofferdam_server::{Bounds, KeyRule, LocalArtifacts, NoLogs, Options, Service};
@@ -238,15 +237,6 @@ impl Surroundings for Elsewhere {
     fn support_of(&self, agent: Agent) -> Support {
         profile(agent).support
     }
-
-    fn default_agent(
-        &self,
-        _mode: Mode,
-        _setup: &PromptSetup,
-        of_settings: Agent,
-    ) -> Result<Agent, ValueError> {
-        Ok(of_settings)
-    }
 }
 
 /// An input as the service takes it.
@@ -257,20 +247,12 @@ pub(crate) fn new_run<'a>(input: &'a RunInput, surroundings: &'a Elsewhere) -> N
 
 /// A request that anybody who may run anything may make.
 pub(crate) fn plain_request(id: &RunId) -> RunRequest {
-    RunRequest {
-        id: id.clone(),
-        source: Source::Empty,
-        work: Work::Program { argv: vec!["true".to_owned()] },
-        policy: Policy { timeout_ms: 60_000, ..Policy::default() },
-        retry: RetryPolicy::default(),
-        workspace: WorkspaceKind::Overlay,
-        conversation: None,
-        claimable_by: None,
-        replay_of: None,
-        placement: Placement::default(),
-        working_dir: None,
-        publish: None,
-    }
+    RunRequest::new(
+        id.clone(),
+        Source::Empty,
+        Work::Program { argv: vec!["true".to_owned()] },
+        Policy { timeout_ms: 60_000, ..Policy::default() },
+    )
 }
 
 pub(crate) async fn answer(request: reqwest::RequestBuilder) -> Answer {

@@ -10,7 +10,7 @@ use crate::ids::RunId;
 use crate::placement::Placement;
 use crate::policy::{Mode, Network, Policy};
 use crate::retry::RetryPolicy;
-use crate::run::{RunRequest, Source, WorkspaceKind};
+use crate::run::{RunRequest, Source};
 use crate::run_input::bounds::{
     ASK_MAX_OUTPUT_TOKENS, ASK_MAX_TURNS, LEAST_THINKING_TOKENS, LONGEST_OUTPUT_SCHEMA_BYTES,
     LONGEST_SYSTEM_PROMPT_BYTES, LONGEST_SYSTEM_PROMPT_CHARS, LONGEST_TASK_BYTES, LONGEST_TASK_CHARS,
@@ -67,18 +67,9 @@ pub fn validate_ask(
     };
     let retry = RetryPolicy { max_attempts: settings.sandbox.max_attempts.count(), ..RetryPolicy::default() };
     Ok(RunRequest {
-        id: context.id.clone(),
         placement: placement_of(&source, context),
-        source,
-        workspace: WorkspaceKind::Overlay,
-        working_dir: None,
-        work: Work::Direct(Box::new(setup)),
-        conversation: None,
-        policy,
-        publish: None,
         retry,
-        claimable_by: None,
-        replay_of: None,
+        ..RunRequest::new(context.id.clone(), source, Work::Direct(Box::new(setup)), policy)
     })
 }
 

@@ -10,7 +10,7 @@ mod sample;
 use std::time::Duration;
 
 use clap::Args;
-use cofferdam_core::{EventType, LimitsRule, Outcome, Policy, RetryPolicy, RunRequest, Source, Work, inside};
+use cofferdam_core::{EventType, LimitsRule, Outcome, Policy, RunRequest, Source, Work, inside};
 use cofferdam_runner::{Progress, RunReport};
 use serde_json::{Value, json};
 
@@ -90,20 +90,12 @@ fn request(outside: &Outside) -> Result<RunRequest, Failure> {
         .canonicalize()
         .map_err(|error| Failure::internal("the sample repository cannot be opened", &error))?;
     let targets = json!(outside.targets()).to_string();
-    Ok(RunRequest {
-        id: new_run_id(),
-        source: Source::Local { path },
-        work: Work::Program { argv: vec![inside::BINARY.to_owned(), "demo-agent".to_owned(), targets] },
-        policy: Policy { limits_rule: LimitsRule::BestEffort, timeout_ms: 60_000, ..Policy::default() },
-        retry: RetryPolicy::default(),
-        workspace: cofferdam_core::WorkspaceKind::Overlay,
-        conversation: None,
-        claimable_by: None,
-        replay_of: None,
-        placement: cofferdam_core::Placement::default(),
-        working_dir: None,
-        publish: None,
-    })
+    Ok(RunRequest::new(
+        new_run_id(),
+        Source::Local { path },
+        Work::Program { argv: vec![inside::BINARY.to_owned(), "demo-agent".to_owned(), targets] },
+        Policy { limits_rule: LimitsRule::BestEffort, timeout_ms: 60_000, ..Policy::default() },
+    ))
 }
 
 /// Shows an event, and keeps it if it reports an attempt.

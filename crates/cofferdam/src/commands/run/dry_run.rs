@@ -141,23 +141,15 @@ mod tests {
             mounts: vec![Mount { path: "/srv/data".into(), access: MountAccess::Rw }],
             ..Policy::default()
         };
-        let mut request = RunRequest {
-            id: RunId::new(1, 2),
-            source: Source::Empty,
-            workspace: Default::default(),
-            working_dir: None,
-            work: Work::Agent {
+        let mut request = RunRequest::new(
+            RunId::new(1, 2),
+            Source::Empty,
+            Work::Agent {
                 agent: Agent::ClaudeCode,
                 setup: PromptSetup { model: Some("sonnet".into()), ..Default::default() },
             },
-            conversation: None,
             policy,
-            publish: None,
-            retry: Default::default(),
-            placement: Default::default(),
-            claimable_by: None,
-            replay_of: None,
-        };
+        );
         request.policy.egress.model = true;
         request.policy.egress.allow = vec!["npm.example:443".parse().unwrap()];
         request.policy.budget.max_tokens = Some(1000);

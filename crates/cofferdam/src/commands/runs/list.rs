@@ -58,25 +58,13 @@ fn to_json(run: &RunRecord) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::{Policy, RetryPolicy, RunId, RunRequest, RunState, Source, Work};
+    use cofferdam_core::{Policy, RunId, RunRequest, RunState, Source, Work};
 
     #[test]
     fn the_table_is_one_clean_line_per_run() {
         let argv = vec!["sh".to_owned(), "-c".to_owned(), "echo \x1b[2J\nhi".to_owned()];
-        let request = RunRequest {
-            id: RunId::new(0, 7),
-            source: Source::Empty,
-            work: Work::Program { argv },
-            policy: Policy::default(),
-            retry: RetryPolicy::default(),
-            workspace: cofferdam_core::WorkspaceKind::Overlay,
-            conversation: None,
-            claimable_by: None,
-            replay_of: None,
-            placement: cofferdam_core::Placement::default(),
-            working_dir: None,
-            publish: None,
-        };
+        let request =
+            RunRequest::new(RunId::new(0, 7), Source::Empty, Work::Program { argv }, Policy::default());
         let run = RunRecord {
             owner: cofferdam_core::OwnerName::local(),
             request,

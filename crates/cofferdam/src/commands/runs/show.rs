@@ -124,27 +124,19 @@ fn to_json(run: &RunRecord) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cofferdam_core::{FailureClass, Outcome, Policy, RetryPolicy, RunRequest, RunState, Work};
+    use cofferdam_core::{FailureClass, Outcome, Policy, RunRequest, RunState, Work};
 
     #[test]
     fn a_run_without_a_seal_is_not_called_sealed() {
         let outcome = Outcome::failed(FailureClass::Seal, "seccomp: expected mode 2, measured mode 0");
         let run = RunRecord {
             owner: cofferdam_core::OwnerName::local(),
-            request: RunRequest {
-                id: RunId::new(0, 7),
-                source: Source::Empty,
-                work: Work::Program { argv: vec!["make".to_owned(), "test".to_owned()] },
-                policy: Policy::default(),
-                retry: RetryPolicy::default(),
-                workspace: cofferdam_core::WorkspaceKind::Overlay,
-                conversation: None,
-                claimable_by: None,
-                replay_of: None,
-                placement: cofferdam_core::Placement::default(),
-                working_dir: None,
-                publish: None,
-            },
+            request: RunRequest::new(
+                RunId::new(0, 7),
+                Source::Empty,
+                Work::Program { argv: vec!["make".to_owned(), "test".to_owned()] },
+                Policy::default(),
+            ),
             state: RunState::Failed,
             created_at_ms: 1_000,
             finished_at_ms: Some(3_500),
