@@ -49,7 +49,7 @@ pub struct AskOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<DirectToolText>>)]
     pub allowed_tools: Option<Vec<String>>,
-    /// Tools of those that it has not.
+    /// Tools the model may not use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<DirectToolText>)]
     pub disallowed_tools: Vec<String>,

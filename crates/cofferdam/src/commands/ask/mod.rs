@@ -35,7 +35,7 @@ pub(crate) struct AskArgs {
     /// The tools that it has [default: WebFetch,WebSearch,TodoWrite; with a project Read,Grep,Glob,TodoWrite]
     #[arg(long, alias = "allowed-tools", value_name = "TOOLS", allow_hyphen_values = true)]
     pub(crate) tools: Vec<String>,
-    /// Tools of those that it has not (repeatable)
+    /// Tools the model may not use (repeatable)
     #[arg(long, value_name = "TOOLS", allow_hyphen_values = true)]
     pub(crate) disallowed_tools: Vec<String>,
     /// Turns that it may take [default: 10]
