@@ -9,6 +9,7 @@ use std::time::Duration;
 use cofferdam_e2e::attack_suite::{events, hostile_program, messages};
 use cofferdam_e2e::processes::{descendants_of, wait_until, with_role};
 use cofferdam_e2e::{Fixture, Running};
+use cofferdam_test_marks::limits;
 use rustix::process::Signal;
 
 fn is_root(what: &str) -> bool {
@@ -20,6 +21,7 @@ fn is_root(what: &str) -> bool {
 }
 
 /// A service account lives in `/opt`, which every sandbox shows.
+#[limits]
 #[test]
 fn a_home_a_state_folder_and_a_repository_below_a_shown_folder_are_covered() {
     if !is_root("a home below /opt") {
@@ -47,6 +49,7 @@ fn a_home_a_state_folder_and_a_repository_below_a_shown_folder_are_covered() {
 }
 
 /// The repository's surroundings were mounted, and with them the repository past its mask.
+#[limits]
 #[test]
 fn a_mount_around_the_repository_does_not_show_what_is_masked() {
     let fixture = Fixture::new();
@@ -68,6 +71,7 @@ fn a_mount_around_the_repository_does_not_show_what_is_masked() {
 }
 
 /// A file that was removed while it is open takes as much of the disk as any other.
+#[limits]
 #[test]
 fn files_without_a_name_count_as_written() {
     let fixture = Fixture::new();
@@ -81,6 +85,7 @@ fn files_without_a_name_count_as_written() {
 }
 
 /// An empty file takes no block, and a host has only so many inodes.
+#[limits]
 #[test]
 fn empty_files_count_as_written() {
     let fixture = Fixture::new();
@@ -91,6 +96,7 @@ fn empty_files_count_as_written() {
 }
 
 /// Each newline would cost the host a row of its database.
+#[limits]
 #[test]
 fn many_empty_lines_reach_the_limit_on_output() {
     let fixture = Fixture::new();
@@ -99,6 +105,7 @@ fn many_empty_lines_reach_the_limit_on_output() {
 }
 
 /// Git would hold it in memory; the collector died, and with it the whole diff.
+#[limits]
 #[test]
 fn a_huge_sparse_file_does_not_cost_the_diff() {
     let fixture = Fixture::new();
@@ -110,6 +117,7 @@ fn a_huge_sparse_file_does_not_cost_the_diff() {
 }
 
 /// What no patch can carry is named, but not a hundred thousand times.
+#[limits]
 #[test]
 fn many_strange_files_with_strange_names_neither_break_the_diff_nor_flood_its_reader() {
     let fixture = Fixture::new();
@@ -125,6 +133,7 @@ fn many_strange_files_with_strange_names_neither_break_the_diff_nor_flood_its_re
 }
 
 /// In a workspace that is a copy, the overlay's marks are the agent's to make.
+#[limits]
 #[test]
 fn a_forged_whiteout_hides_nothing_from_the_diff() {
     let fixture = Fixture::without_repository();
@@ -137,6 +146,7 @@ fn a_forged_whiteout_hides_nothing_from_the_diff() {
 }
 
 /// Memory that no process has for itself is memory all the same, also where no cgroup counts it.
+#[limits]
 #[test]
 fn memory_that_is_shared_or_in_a_file_counts_as_used() {
     let fixture = Fixture::new();
@@ -150,6 +160,7 @@ fn memory_that_is_shared_or_in_a_file_counts_as_used() {
 }
 
 /// Files in flight between sockets are in no table and in no folder: nobody who looks can see them.
+#[limits]
 #[test]
 fn what_nobody_sees_is_held_where_the_file_system_is_of_a_fixed_size() {
     if !is_root("a file system for one run") {
@@ -194,6 +205,7 @@ END";
 }
 
 /// Whoever looks at what an agent holds cannot be made to use the machine up.
+#[limits]
 #[test]
 fn the_shim_of_a_held_sandbox_has_a_control_group_of_its_own() {
     let fixture = Fixture::new();
@@ -229,6 +241,7 @@ fn the_shim_of_a_held_sandbox_has_a_control_group_of_its_own() {
 }
 
 /// What nobody can look at might be any amount.
+#[limits]
 #[test]
 fn processes_that_take_too_long_to_look_at_count_as_over_the_limit() {
     let fixture = Fixture::new();
@@ -258,6 +271,7 @@ fn peak_mib(pid: u32) -> u64 {
 }
 
 /// The agent closes its own workspace, and with it, once, the collector's view of it.
+#[limits]
 #[test]
 fn a_workspace_that_is_closed_to_its_owner_still_gives_a_diff() {
     let fixture = Fixture::new();
@@ -267,6 +281,7 @@ fn a_workspace_that_is_closed_to_its_owner_still_gives_a_diff() {
 }
 
 /// Stopped processes answer no polite signal.
+#[limits]
 #[test]
 fn an_agent_that_stops_itself_and_its_children_is_ended_at_its_deadline() {
     let fixture = Fixture::new();
@@ -275,6 +290,7 @@ fn an_agent_that_stops_itself_and_its_children_is_ended_at_its_deadline() {
 }
 
 /// A file system that is mounted below a folder that the caller shows read-only.
+#[limits]
 #[test]
 fn what_is_mounted_below_a_read_only_mount_is_read_only_too() {
     if !is_root("a file system below a folder") {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cofferdam_e2e::{Engine, Finished, Fixture, binary};
-use cofferdam_test_marks::once;
+use cofferdam_test_marks::{limits, once};
 use serde_json::{Value, json};
 
 /// The finding with this name.
@@ -22,6 +22,7 @@ fn doctor(fixture: &Fixture) -> Finished {
     fixture.cofferdam(["sandbox", "doctor", "--json"])
 }
 
+#[limits]
 #[test]
 fn where_a_run_starts_it_says_so_and_leaves_nothing_behind() {
     let fixture = Fixture::new();
@@ -40,6 +41,7 @@ fn where_a_run_starts_it_says_so_and_leaves_nothing_behind() {
     assert_eq!(fixture.run(&[], "true").outcome(), "succeeded");
 }
 
+#[limits]
 #[test]
 fn without_user_namespaces_it_exits_with_3_and_says_what_to_type() {
     let fixture = Fixture::new();
@@ -61,6 +63,7 @@ fn without_user_namespaces_it_exits_with_3_and_says_what_to_type() {
     assert_eq!(finding(&said, "overlay")["status"], "unknown", "what was not tried is not known");
 }
 
+#[limits]
 #[test]
 fn a_wall_that_does_not_stand_is_noticed() {
     for wall in ["seccomp", "landlock", "namespaces:net", "mounts:system", "limits:files"] {
@@ -74,6 +77,7 @@ fn a_wall_that_does_not_stand_is_noticed() {
     }
 }
 
+#[limits]
 #[test]
 fn a_state_folder_that_cannot_be_made_is_missing() {
     let mut fixture = Fixture::new();
@@ -145,6 +149,7 @@ fn a_login_that_can_be_used_is_told_of_with_how_long_it_lasts() {
     assert!(detail.starts_with(beginning) && detail.ends_with("; not tried)"), "{detail}");
 }
 
+#[limits]
 #[test]
 fn an_agent_that_the_repository_brings_is_neither_found_nor_started() {
     let mut fixture = Fixture::new();
@@ -162,6 +167,7 @@ fn an_agent_that_the_repository_brings_is_neither_found_nor_started() {
     assert!(!mark.exists(), "{agents:?}");
 }
 
+#[limits]
 #[test]
 fn a_shim_is_refused_with_what_to_type() {
     let mut fixture = Fixture::new();
@@ -175,6 +181,7 @@ fn a_shim_is_refused_with_what_to_type() {
     assert!(found["remedy"].as_str().is_some_and(|text| text.contains("asdf which claude")), "{found}");
 }
 
+#[limits]
 #[test]
 fn the_real_agents_are_named_with_their_versions() {
     let Some(agents) = std::env::var_os("COFFERDAM_AGENTS").map(PathBuf::from) else {
@@ -197,6 +204,7 @@ fn docker_doctor(fixture: &Fixture) -> Finished {
     fixture.cofferdam(["sandbox", "doctor", "--mode", "docker", "--json"])
 }
 
+#[limits]
 #[test]
 fn without_an_engine_containers_would_not_start_and_native_runs_would() {
     let mut fixture = Fixture::new();
@@ -235,6 +243,7 @@ fn an_image_that_is_missing_is_named_with_what_to_type() {
     assert_eq!(finding(&said, "sandbox")["status"], "unknown");
 }
 
+#[limits]
 #[test]
 fn where_a_container_starts_it_says_so_with_the_agents_of_the_image() {
     let Some(engine) = Engine::find() else { return };
@@ -331,6 +340,7 @@ fn apple_doctor(command: &Path, image: &str) -> Finished {
     fixture.cofferdam(["sandbox", "doctor", "--mode", "apple", "--json"])
 }
 
+#[limits]
 #[test]
 fn a_runtime_command_is_looked_at_as_an_engine_is() {
     let Some(engine) = Engine::find() else { return };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use cofferdam_e2e::{Finished, Fixture};
+use cofferdam_test_marks::limits;
 use serde_json::Value;
 
 /// The promise is 3 s after the cause. A debug build on a machine that does twenty other things gets some more; what waits for
@@ -29,6 +30,7 @@ fn assert_ends(fixture: &Fixture, flags: &[&str], script: &str, outcome: &str, c
     finished
 }
 
+#[limits]
 #[test]
 fn a_program_that_fails_gives_its_status() {
     let fixture = Fixture::new();
@@ -36,6 +38,7 @@ fn a_program_that_fails_gives_its_status() {
     assert_eq!(finished.json()["outcome"]["exit_code"], 37);
 }
 
+#[limits]
 #[test]
 fn a_program_that_is_killed_gives_the_signal() {
     let fixture = Fixture::new();
@@ -44,6 +47,7 @@ fn a_program_that_is_killed_gives_the_signal() {
     assert!(message.contains("signal 9"), "{message}");
 }
 
+#[limits]
 #[test]
 fn a_program_past_its_time_is_ended_whether_it_listens_or_not() {
     for script in ["echo now; sleep 300", "trap '' TERM INT HUP; echo now; while :; do sleep 300; done"] {
@@ -53,6 +57,7 @@ fn a_program_past_its_time_is_ended_whether_it_listens_or_not() {
     }
 }
 
+#[limits]
 #[test]
 fn a_program_that_prints_200_mb_is_ended_at_its_limit() {
     let fixture = Fixture::new();
@@ -60,6 +65,7 @@ fn a_program_that_prints_200_mb_is_ended_at_its_limit() {
     assert_ends(&fixture, &[], "./attacks output 200000000", "failed/output_limit", 9);
 }
 
+#[limits]
 #[test]
 fn a_line_of_50_mb_is_cut_in_its_event_and_whole_in_the_transcript() {
     let fixture = Fixture::new();
@@ -91,6 +97,7 @@ fn find(folder: &std::path::Path, name: &str) -> std::path::PathBuf {
     panic!("there is no {name}");
 }
 
+#[limits]
 #[test]
 fn fifty_thousand_lines_are_fifty_thousand_events_in_order() {
     let fixture = Fixture::new();
@@ -101,6 +108,7 @@ fn fifty_thousand_lines_are_fifty_thousand_events_in_order() {
     assert!(printed.iter().zip(1..).all(|(line, number)| *line == number.to_string()));
 }
 
+#[limits]
 #[test]
 fn children_that_outlive_the_program_end_with_it() {
     let fixture = Fixture::new();
@@ -109,6 +117,7 @@ fn children_that_outlive_the_program_end_with_it() {
     assert_ends(&fixture, &[], "setsid sh -c 'sleep 300 & sleep 300' & echo now", "succeeded", 0);
 }
 
+#[limits]
 #[test]
 fn children_that_hold_the_pipes_do_not_hold_the_run() {
     let fixture = Fixture::new();
@@ -117,6 +126,7 @@ fn children_that_hold_the_pipes_do_not_hold_the_run() {
     assert_eq!(finished.json()["outcome"]["exit_code"], 3);
 }
 
+#[limits]
 #[test]
 fn a_program_that_closes_its_outputs_may_go_on() {
     let fixture = Fixture::new();
@@ -125,6 +135,7 @@ fn a_program_that_closes_its_outputs_may_go_on() {
     assert!(finished.diff().contains("made-after"), "{}", finished.diff());
 }
 
+#[limits]
 #[test]
 fn a_program_without_memory_is_ended() {
     let fixture = Fixture::new();
@@ -134,6 +145,7 @@ fn a_program_without_memory_is_ended() {
 }
 
 /// A control group tells that a process was refused; without one only the program itself knows.
+#[limits]
 #[test]
 fn a_program_without_processes_fails() {
     let fixture = Fixture::new();
@@ -146,6 +158,7 @@ fn a_program_without_processes_fails() {
     assert!(after_the_last_word(&fixture, &finished) < SOON);
 }
 
+#[limits]
 #[test]
 fn a_program_that_writes_past_its_disk_is_ended() {
     let fixture = Fixture::new();
@@ -153,6 +166,7 @@ fn a_program_that_writes_past_its_disk_is_ended() {
     assert_ends(&fixture, &["--disk", "20m"], script, "failed/disk_limit", 9);
 }
 
+#[limits]
 #[test]
 fn a_program_that_ends_before_anybody_looked_at_its_disk_is_found_out() {
     let fixture = Fixture::new();
@@ -160,6 +174,7 @@ fn a_program_that_ends_before_anybody_looked_at_its_disk_is_found_out() {
     assert_ends(&fixture, &["--disk", "20m"], script, "failed/disk_limit", 9);
 }
 
+#[limits]
 #[test]
 fn a_program_without_open_files_gets_an_error_and_nothing_else_breaks() {
     let fixture = Fixture::new();
@@ -172,6 +187,7 @@ fn a_program_without_open_files_gets_an_error_and_nothing_else_breaks() {
     );
 }
 
+#[limits]
 #[test]
 fn a_program_that_is_not_there_or_may_not_be_executed_is_missing() {
     let fixture = Fixture::new();

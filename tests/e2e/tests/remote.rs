@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cofferdam_e2e::processes::{is_alive, wait_until};
 use cofferdam_e2e::{Finished, Fixture, Service};
-use cofferdam_test_marks::once;
+use cofferdam_test_marks::{limits, once};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -32,6 +32,7 @@ fn limits_hold(fixture: &Fixture) -> bool {
     !fixture.run(&[], "true").json()["seal"]["outside"]["cgroup"].is_null()
 }
 
+#[limits]
 #[test]
 fn a_run_of_a_service_looks_like_one_of_this_machine() {
     let fixture = Fixture::new();

@@ -1,7 +1,9 @@
 //! The smallest whole thing.
 
 use cofferdam_e2e::Fixture;
+use cofferdam_test_marks::limits;
 
+#[limits]
 #[test]
 fn a_program_runs_sealed_and_its_changes_come_back_as_a_diff() {
     let fixture = Fixture::new();

@@ -2,6 +2,7 @@
 
 use cofferdam_e2e::containers::{DOCKER, InContainers};
 use cofferdam_e2e::{Finished, Fixture, Marks, Record};
+use cofferdam_test_marks::limits;
 
 /// Runs with these walls taken away. The agent leaves a mark if it starts.
 fn run_without(walls: &str) -> (Finished, Record, usize) {
@@ -23,7 +24,8 @@ fn breached(record: &Record) -> Vec<String> {
 
 macro_rules! wall_tests {
     ($($name:ident: $walls:literal => $named:literal;)+) => {
-        $(#[test]
+        $(#[limits]
+        #[test]
         fn $name() {
             is_noticed($walls, $named);
         })+
@@ -64,6 +66,7 @@ fn is_noticed(walls: &str, named: &str) {
 }
 
 /// Without these there is no sandbox to measure: the launcher cannot go on.
+#[limits]
 #[test]
 fn without_a_namespace_that_the_launcher_needs_there_is_no_run() {
     for kind in ["user", "mnt", "pid"] {
@@ -80,6 +83,7 @@ fn without_a_namespace_that_the_launcher_needs_there_is_no_run() {
 }
 
 /// In a container the worker's walls are ours; those of the engine are named to it one by one.
+#[limits]
 #[test]
 fn a_wall_that_is_missing_in_a_container_is_noticed() {
     for (walls, named) in [
@@ -104,6 +108,7 @@ fn a_wall_that_is_missing_in_a_container_is_noticed() {
     }
 }
 
+#[limits]
 #[test]
 fn with_every_wall_the_agent_starts() {
     let fixture = Fixture::new();

@@ -6,7 +6,9 @@ use cofferdam_core::Wall;
 use cofferdam_e2e::Marks;
 use cofferdam_e2e::attack_suite::{Backend, Exact, Inside, attack, without_walls};
 use cofferdam_e2e::containers::{APPLE_DOCKER, APPLE_PODMAN, ContainerMode, DOCKER, InContainers};
+use cofferdam_test_marks::limits;
 
+#[limits]
 #[test]
 fn every_backend_stops_every_attempt_with_the_wall_named_for_it() {
     attack(&[
@@ -60,12 +62,14 @@ const fn exact(attempt: &'static str, wall: Wall, errno: &'static str) -> Exact 
 }
 
 /// What shows that it was Cofferdam, and not the engine, that stopped them.
+#[limits]
 #[test]
 fn in_a_careless_container_every_attempt_succeeds() {
     without_walls(&DOCKER);
 }
 
 /// No wall stands between an agent and a socket that it was given, so it is not given.
+#[limits]
 #[test]
 fn a_container_that_would_be_given_the_engine_is_refused() {
     let Some(stage) = InContainers::new(&DOCKER) else { return };

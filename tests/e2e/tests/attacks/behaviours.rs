@@ -10,22 +10,26 @@ use cofferdam_e2e::{Finished, Fixture};
 /// Not for ever. How soon each cause becomes an outcome is for tests that run alone; these share a machine.
 const SOON: Duration = Duration::from_secs(60);
 
-/// One test for each sealed backend; another one is one more line.
+/// One test for each sealed backend; another one is one more line. An engine holds the limits of its containers itself, so that these
+/// have no mark.
 macro_rules! on_every_sealed_backend {
     ($(fn $name:ident($stage:ident: Sealed) $body:block)+) => {
-        on_every_sealed_backend! { @each native, Some(Sealed::native()), $($name $stage $body)+ }
         on_every_sealed_backend! {
-            @each docker, Sealed::in_containers(&cofferdam_e2e::containers::DOCKER), $($name $stage $body)+
+            @each [cofferdam_test_marks::limits] native, Some(Sealed::native()), $($name $stage $body)+
         }
         on_every_sealed_backend! {
-            @each apple_podman, Sealed::in_containers(&cofferdam_e2e::containers::APPLE_PODMAN),
+            @each [cfg(test)] docker, Sealed::in_containers(&cofferdam_e2e::containers::DOCKER), $($name $stage $body)+
+        }
+        on_every_sealed_backend! {
+            @each [cfg(test)] apple_podman, Sealed::in_containers(&cofferdam_e2e::containers::APPLE_PODMAN),
             $($name $stage $body)+
         }
     };
-    (@each $backend:ident, $stage_of:expr, $($name:ident $stage:ident $body:block)+) => {
+    (@each [$mark:meta] $backend:ident, $stage_of:expr, $($name:ident $stage:ident $body:block)+) => {
         mod $backend {
             use super::*;
-            $(#[test]
+            $(#[$mark]
+            #[test]
             fn $name() {
                 let Some($stage) = $stage_of else { return };
                 $body

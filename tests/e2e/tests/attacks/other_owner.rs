@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_e2e::containers::{APPLE_PODMAN, ContainerMode, DOCKER, InContainers};
 use cofferdam_e2e::{Finished, Fixture};
+use cofferdam_test_marks::limits;
 
 /// Nobody whom a machine knows.
 const SOMEBODY: u32 = 12345;
 
+#[limits]
 #[test]
 fn on_native_a_repository_of_another_user_leads_to_nothing_of_roots() {
     if let Some(stage) = Stage::new(Fixture::new(), "native") {
@@ -19,11 +21,13 @@ fn on_native_a_repository_of_another_user_leads_to_nothing_of_roots() {
     }
 }
 
+#[limits]
 #[test]
 fn in_docker_a_repository_of_another_user_leads_to_nothing_of_roots() {
     in_containers(&DOCKER);
 }
 
+#[limits]
 #[test]
 fn in_podman_a_repository_of_another_user_leads_to_nothing_of_roots() {
     in_containers(&APPLE_PODMAN);

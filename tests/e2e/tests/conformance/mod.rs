@@ -9,20 +9,25 @@ mod promises;
 mod stage;
 mod strangers;
 
-/// One test for each backend.
+/// One test for each backend. An engine holds the limits of its containers itself, so that these have no mark.
 #[macro_export]
 macro_rules! on_every_backend {
     ($(async fn $name:ident($stage:ident: Stage) $body:block)+) => {
-        $crate::on_every_backend! { @each host, $crate::conformance::stage::HOST, $($name $stage $body)+ }
-        $crate::on_every_backend! { @each native, $crate::conformance::stage::NATIVE, $($name $stage $body)+ }
-        $crate::on_every_backend! { @each docker, $crate::conformance::stage::DOCKER, $($name $stage $body)+ }
-        $crate::on_every_backend! { @each apple_podman, $crate::conformance::stage::APPLE_PODMAN, $($name $stage $body)+ }
-        $crate::on_every_backend! { @each apple_docker, $crate::conformance::stage::APPLE_DOCKER, $($name $stage $body)+ }
+        $crate::on_every_backend! {
+            @each [cofferdam_test_marks::limits] host, $crate::conformance::stage::HOST, $($name $stage $body)+
+        }
+        $crate::on_every_backend! {
+            @each [cofferdam_test_marks::limits] native, $crate::conformance::stage::NATIVE, $($name $stage $body)+
+        }
+        $crate::on_every_backend! { @each [cfg(test)] docker, $crate::conformance::stage::DOCKER, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each [cfg(test)] apple_podman, $crate::conformance::stage::APPLE_PODMAN, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each [cfg(test)] apple_docker, $crate::conformance::stage::APPLE_DOCKER, $($name $stage $body)+ }
     };
-    (@each $backend:ident, $kind:expr, $($name:ident $stage:ident $body:block)+) => {
+    (@each [$mark:meta] $backend:ident, $kind:expr, $($name:ident $stage:ident $body:block)+) => {
         mod $backend {
             use super::*;
-            $(#[tokio::test(flavor = "multi_thread")]
+            $(#[$mark]
+            #[tokio::test(flavor = "multi_thread")]
             async fn $name() {
                 let Some($stage) = $crate::conformance::stage::Stage::new($kind) else { return };
                 $body
@@ -35,9 +40,9 @@ macro_rules! on_every_backend {
 #[macro_export]
 macro_rules! on_every_container {
     ($(async fn $name:ident($stage:ident: Stage) $body:block)+) => {
-        $crate::on_every_backend! { @each docker, $crate::conformance::stage::DOCKER, $($name $stage $body)+ }
-        $crate::on_every_backend! { @each apple_podman, $crate::conformance::stage::APPLE_PODMAN, $($name $stage $body)+ }
-        $crate::on_every_backend! { @each apple_docker, $crate::conformance::stage::APPLE_DOCKER, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each [cfg(test)] docker, $crate::conformance::stage::DOCKER, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each [cfg(test)] apple_podman, $crate::conformance::stage::APPLE_PODMAN, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each [cfg(test)] apple_docker, $crate::conformance::stage::APPLE_DOCKER, $($name $stage $body)+ }
     };
 }
 
@@ -45,6 +50,6 @@ macro_rules! on_every_container {
 #[macro_export]
 macro_rules! on_the_engine {
     ($(async fn $name:ident($stage:ident: Stage) $body:block)+) => {
-        $crate::on_every_backend! { @each engine, $crate::conformance::stage::DOCKER, $($name $stage $body)+ }
+        $crate::on_every_backend! { @each [cfg(test)] engine, $crate::conformance::stage::DOCKER, $($name $stage $body)+ }
     };
 }
