@@ -84,7 +84,7 @@ pub use permission::{PermissionMode, Support};
 pub use placement::{Lane, Placement, Priority};
 pub use policy::{
     ContainerPolicy, Limits, LimitsRule, Mode, Mount, MountAccess, Network, PathMappingMode, Policy,
-    UnknownMode, UnknownNetwork, WORKER_PIDS, gateway, inside,
+    UnknownMode, UnknownNetwork, WORKER_PIDS, WorkspaceAccess, gateway, inside,
 };
 pub use process::{DesiredState, Environment, ProcessKind, ProcessName, ProcessStatus, UnknownProcess};
 pub use project::{Project, ProjectInput, ProjectName};
@@ -113,7 +113,7 @@ pub use run_input::{
 pub use run_list_input::RunListInput;
 pub use seal::{
     Breach, CapabilitySets, CgroupFact, DiskLimit, InsideApart, InsideLimits, InsideNetwork, InsideSeal,
-    MountFact, NamespaceFact, OutsideSeal, Seal, Tried,
+    MountFact, NamespaceFact, OutsideSeal, Seal, Tried, WorkspaceSeal,
 };
 pub use settings::{
     Added, Agent, AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings,

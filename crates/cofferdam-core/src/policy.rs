@@ -219,6 +219,24 @@ pub enum PathMappingMode {
     SamePath,
 }
 
+/// What the agent may do to the folder that it works in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkspaceAccess {
+    /// Read and write. What it writes goes to a layer of its own.
+    #[default]
+    ReadWrite,
+    /// Read. Its home and `/tmp` stay writable.
+    ReadOnly,
+}
+
+impl WorkspaceAccess {
+    /// What is left out of a recorded policy, as it was before there was another.
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What a container is made from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -265,6 +283,9 @@ pub struct Policy {
     /// Where the agent sees the folder that it works in.
     #[serde(default)]
     pub path_mapping_mode: PathMappingMode,
+    /// What it may do to that folder.
+    #[serde(default, skip_serializing_if = "WorkspaceAccess::is_default")]
+    pub workspace_access: WorkspaceAccess,
     /// Wall clock of one attempt, from the start of its worker.
     pub timeout_ms: u64,
     /// How long an agent has between being asked to stop and being killed.
@@ -285,8 +306,25 @@ impl Default for Policy {
             mounts: Vec::new(),
             mask: Mask::default(),
             path_mapping_mode: PathMappingMode::default(),
+            workspace_access: WorkspaceAccess::default(),
             timeout_ms: 600_000,
             grace_ms: 1_500,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_tells_of_its_workspace_only_if_that_is_read_only() {
+        let ordinary = serde_json::to_value(Policy::default()).unwrap();
+        assert_eq!(ordinary.get("workspace_access"), None);
+        assert_eq!(serde_json::from_value::<Policy>(ordinary).unwrap(), Policy::default());
+        let read_only = Policy { workspace_access: WorkspaceAccess::ReadOnly, ..Policy::default() };
+        let recorded = serde_json::to_value(&read_only).unwrap();
+        assert_eq!(recorded["workspace_access"], "read_only");
+        assert_eq!(serde_json::from_value::<Policy>(recorded).unwrap(), read_only);
     }
 }

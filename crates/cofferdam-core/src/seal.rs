@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{LimitsRule, Mode, MountAccess, Policy, inside};
+use crate::policy::{LimitsRule, Mode, MountAccess, Policy, WorkspaceAccess, inside};
 use crate::walls::Wall;
 
 /// What was in force around one attempt, measured before its agent started.
@@ -17,10 +17,41 @@ pub struct Seal {
     pub inside: InsideSeal,
     /// What only the outside can know.
     pub outside: OutsideSeal,
+    /// What it can do to the folder that it works in.
+    #[serde(default)]
+    pub workspace: WorkspaceSeal,
     /// Files of the workspace that are hidden, as paths from its root.
     pub hidden: Vec<String>,
     /// Git configuration files that are shown without their credentials.
     pub stripped: Vec<String>,
+}
+
+/// What the agent can do to the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceSeal {
+    /// Where it is inside.
+    pub path: String,
+    /// What was found.
+    pub access: WorkspaceAccess,
+}
+
+impl WorkspaceSeal {
+    /// What the probe found of the workspace at this path.
+    #[must_use]
+    pub fn measured(path: &str, inside: &InsideSeal) -> Self {
+        let access = match inside.writable_at(Path::new(path)) {
+            Some(_) => WorkspaceAccess::ReadWrite,
+            None => WorkspaceAccess::ReadOnly,
+        };
+        Self { path: path.to_owned(), access }
+    }
+}
+
+/// What seals say that were recorded before there was another.
+impl Default for WorkspaceSeal {
+    fn default() -> Self {
+        Self { path: inside::WORKSPACE.to_owned(), access: WorkspaceAccess::default() }
+    }
 }
 
 /// How an attempt of the probe ended.
@@ -121,6 +152,28 @@ pub struct InsideSeal {
     pub apart: InsideApart,
 }
 
+impl InsideSeal {
+    /// Why a folder does not count as read-only; `None` if it does. That nothing could be written is not enough: the
+    /// mount that it is on has to be read-only, and so has every mount below it.
+    fn writable_at(&self, folder: &Path) -> Option<String> {
+        if let Some(path) = self.writable.iter().find(|path| Path::new(path).starts_with(folder)) {
+            return Some(format!("{path} could be written"));
+        }
+        let around = |mount: &&MountFact| folder.starts_with(&mount.target);
+        let nearest = self.mounts.iter().filter(around).max_by_key(|mount| mount.target.len());
+        let below = self.mounts.iter().filter(|mount| Path::new(&mount.target).starts_with(folder));
+        // Of several mounts at one place the last covers the others, and the others must not be uncovered either.
+        let on = nearest
+            .into_iter()
+            .flat_map(|nearest| self.mounts.iter().filter(|mount| mount.target == nearest.target));
+        if nearest.is_none() {
+            return Some("no mount that it could be on".to_owned());
+        }
+        let open = below.chain(on).find(|mount| !mount.read_only)?;
+        Some(format!("the mount {} is not read-only", open.target))
+    }
+}
+
 /// How a process is set apart, as far as it can see that of itself. Where the outside cannot look at the process,
 /// it takes these: they are measured before the agent exists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,6 +269,7 @@ impl Seal {
             self.check_identity(&mut found);
             self.check_namespaces(policy, &mut found);
             self.check_files(policy, companions, &mut found);
+            self.check_workspace(policy, &mut found);
             self.check_limits(policy, &mut found);
         }
         found.0
@@ -277,8 +331,14 @@ impl Seal {
             let around = policy.mounts.iter().filter(|mount| Path::new(path).starts_with(&mount.path));
             around.max_by_key(|mount| mount.path.components().count()).map(|mount| mount.access)
         };
+        // Judged apart, as a whole.
+        let is_closed_workspace = |path: &str| {
+            policy.workspace_access == WorkspaceAccess::ReadOnly
+                && Path::new(path).starts_with(&self.workspace.path)
+        };
         let allowed = |path: &str| {
-            [inside::WORKSPACE, inside::HOME, inside::TMP, inside::SHM].contains(&path)
+            is_closed_workspace(path)
+                || [inside::WORKSPACE, inside::HOME, inside::TMP, inside::SHM].contains(&path)
                 || asked(path) == Some(MountAccess::Rw)
                 || companions.iter().any(|companion| companion.as_os_str() == path)
         };
@@ -309,6 +369,17 @@ impl Seal {
         for mount in self.inside.mounts.iter().filter(|mount| mount.target != "/") {
             let closed = mount.read_only || guarded(&mount.target) || allowed(&mount.target);
             found.unless(closed, Wall::Mounts, format!("{} read-only", mount.target), "it is not");
+        }
+    }
+
+    fn check_workspace(&self, policy: &Policy, found: &mut Breaches) {
+        match policy.workspace_access {
+            WorkspaceAccess::ReadWrite => {}
+            WorkspaceAccess::ReadOnly => {
+                let open = self.inside.writable_at(Path::new(&self.workspace.path));
+                let measured = open.clone().unwrap_or_default();
+                found.unless(open.is_none(), Wall::Mounts, "a read-only workspace", measured);
+            }
         }
     }
 

@@ -57,6 +57,7 @@ fn good() -> Seal {
             workspace_bytes: Some(workspace_bytes),
             disk: DiskLimit::Sampled,
         },
+        workspace: WorkspaceSeal::default(),
         hidden: Vec::new(),
         stripped: Vec::new(),
     }
@@ -230,4 +231,101 @@ fn what_is_mounted_below_a_mount_of_the_callers_came_with_it() {
     assert_eq!(seal.breaches(&policy, &[]), []);
     policy.mounts.push(mount("/data/disk", MountAccess::Ro));
     assert_eq!(seal.breaches(&policy, &[]).len(), 1);
+}
+
+/// A seal and a policy of a run that must not change its workspace.
+fn read_only() -> (Seal, Policy) {
+    let mut seal = good();
+    seal.inside.writable.retain(|path| path != inside::WORKSPACE);
+    seal.inside.mounts[1].read_only = true;
+    seal.workspace = WorkspaceSeal::measured(inside::WORKSPACE, &seal.inside);
+    (seal, Policy { workspace_access: WorkspaceAccess::ReadOnly, ..policy() })
+}
+
+fn mount(target: &str, read_only: bool) -> MountFact {
+    MountFact { target: target.to_owned(), fs_type: "ext4".to_owned(), read_only }
+}
+
+#[test]
+fn a_read_only_workspace_is_no_breach_whatever_the_policy_says() {
+    let (seal, read_only) = read_only();
+    assert_eq!(seal.workspace.access, WorkspaceAccess::ReadOnly);
+    assert_eq!(seal.breaches(&read_only, &[]), []);
+    assert_eq!(seal.breaches(&policy(), &[]), [], "less than was granted is no breach");
+}
+
+#[test]
+fn a_workspace_that_is_writable_against_the_policy_is_one_breach_that_says_so() {
+    let (_, policy) = read_only();
+    let (seal, _) = read_only();
+    let mut cases = vec![("/workspace could be written", good())];
+    cases.push(("the mount /workspace is not read-only", {
+        let mut only_landlock = good();
+        only_landlock.inside.writable.retain(|path| path != inside::WORKSPACE);
+        only_landlock
+    }));
+    for (words, below, writable) in [
+        ("the mount /workspace/disk is not read-only", mount("/workspace/disk", false), false),
+        ("/workspace/disk could be written", mount("/workspace/disk", true), true),
+    ] {
+        let mut seal = seal.clone();
+        seal.inside.writable.extend(writable.then(|| below.target.clone()));
+        seal.inside.mounts.push(below);
+        cases.push((words, seal));
+    }
+    for (words, mut seal) in cases {
+        seal.workspace = WorkspaceSeal::measured(inside::WORKSPACE, &seal.inside);
+        assert_eq!(seal.workspace.access, WorkspaceAccess::ReadWrite, "{words}");
+        let found = seal.breaches(&policy, &[]);
+        let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, [format!("mounts: expected a read-only workspace, measured {words}")]);
+    }
+}
+
+#[test]
+fn a_claim_that_the_workspace_is_read_only_is_not_believed() {
+    let (_, policy) = read_only();
+    let claimed = WorkspaceSeal { access: WorkspaceAccess::ReadOnly, ..WorkspaceSeal::default() };
+    let seal = Seal { workspace: claimed, ..good() };
+    assert_eq!(seal.breaches(&policy, &[]).len(), 1);
+}
+
+#[test]
+fn a_read_only_workspace_is_judged_where_it_is() {
+    let (mut seal, policy) = read_only();
+    let elsewhere = "/home/me/app";
+    let measure = |seal: &mut Seal| seal.workspace = WorkspaceSeal::measured(elsewhere, &seal.inside);
+    seal.inside.mounts.push(mount(elsewhere, true));
+    measure(&mut seal);
+    assert_eq!(seal.breaches(&policy, &[]), []);
+    seal.inside.mounts.last_mut().unwrap().read_only = false;
+    measure(&mut seal);
+    assert_eq!(seal.breaches(&policy, &[elsewhere.into()]).len(), 1, "nobody grants it as a companion");
+    // A grant around it is none of it.
+    let around = Mount { path: "/home/me".into(), access: MountAccess::Rw };
+    assert_eq!(seal.breaches(&Policy { mounts: vec![around], ..policy }, &[]).len(), 1);
+}
+
+#[test]
+fn a_workspace_that_is_on_no_mount_of_its_own_is_as_the_mount_around_it() {
+    let (mut seal, policy) = read_only();
+    seal.inside.mounts.remove(1);
+    assert_eq!(seal.breaches(&policy, &[]), [], "the root is read-only");
+    seal.inside.mounts[0].read_only = false;
+    let found = seal.breaches(&policy, &[]);
+    assert!(found.iter().any(|breach| breach.expected == "a read-only workspace"), "{found:?}");
+    seal.inside.mounts.remove(0);
+    let found = seal.breaches(&policy, &[]);
+    assert!(found.iter().any(|breach| breach.expected == "a read-only workspace"), "{found:?}");
+}
+
+#[test]
+fn a_seal_of_before_has_a_writable_workspace() {
+    let mut recorded = serde_json::to_value(good()).unwrap();
+    recorded.as_object_mut().unwrap().remove("workspace");
+    let read: Seal = serde_json::from_value(recorded).unwrap();
+    assert_eq!(
+        read.workspace,
+        WorkspaceSeal { path: "/workspace".to_owned(), access: WorkspaceAccess::ReadWrite }
+    );
 }

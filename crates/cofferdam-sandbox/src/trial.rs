@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cofferdam_core::{
     AttemptRef, ContainerPolicy, FromWorker, InsideSeal, Job, LimitsRule, NodeId, Policy, RunId, SandboxId,
-    Seal, ToWorker, Work, WorkerExited, inside, with_causes, worker_line,
+    Seal, ToWorker, Work, WorkerExited, WorkspaceSeal, inside, with_causes, worker_line,
 };
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
@@ -183,7 +183,9 @@ async fn measure(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpe
             && let Ok(inside) = serde_json::from_value::<InsideSeal>(line.data.clone())
         {
             let outside = sandbox.measure(&inside).await?;
-            return Ok(Seal { mode: spec.policy.mode, inside, outside, hidden: vec![], stripped: vec![] });
+            let workspace = WorkspaceSeal::measured(inside::WORKSPACE, &inside);
+            let (hidden, stripped) = (Vec::new(), Vec::new());
+            return Ok(Seal { mode: spec.policy.mode, inside, outside, workspace, hidden, stripped });
         }
         if line.line_type == worker_line::EXITED {
             let said = serde_json::from_value::<WorkerExited>(line.data).map(|exited| exited.end);

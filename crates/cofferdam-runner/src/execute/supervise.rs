@@ -140,6 +140,10 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun, gateway: Opt
     }
     let working_directory = exchange.working_directory(&begun.handover.target.0).display().to_string();
     env.insert("PWD".to_owned(), working_directory.clone());
+    let mut probe_paths: Vec<String> = inside::CLOSED.map(String::from).into();
+    // It is a mount of its own, and tried as such; should it be none, it is tried all the same.
+    probe_paths.extend(request.policy.mode.is_sandboxed().then(|| working_directory.clone()));
+    let companions = begun.handover.companions(request.policy.workspace_access);
     let program = begun.program.as_ref();
     let mut memory = begun.memory.as_ref();
     if let Some(program) = program {
@@ -169,8 +173,8 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun, gateway: Opt
             let kept = memory.kept();
             memory.session(&exchange.path_inside(&kept.source, &kept.target))
         }),
-        walls: backend.wall_plan(&attempt.sandbox_id(), &request.policy, &begun.handover.companions()),
-        probe_paths: inside::CLOSED.map(String::from).into(),
+        walls: backend.wall_plan(&attempt.sandbox_id(), &request.policy, &companions),
+        probe_paths,
         output_bytes: request.policy.limits.output_bytes,
         grace_ms: request.policy.grace_ms,
     }
@@ -285,14 +289,16 @@ impl Supervised<'_> {
     async fn judge(&mut self, attempt: &mut Attempt<'_>, inside: InsideSeal, seq: u64) -> Result<(), Stop> {
         self.measured = true;
         let policy = attempt.claimed.request.policy.clone();
+        let workspace = self.sandbox.exchange().working_directory(&self.handover.target.0);
         let seal = Seal {
             mode: policy.mode,
             outside: self.sandbox.measure(&inside).await?,
+            workspace: cofferdam_core::WorkspaceSeal::measured(&workspace.to_string_lossy(), &inside),
             inside,
             hidden: self.handover.hidden.clone(),
             stripped: self.handover.stripped.clone(),
         };
-        let breaches = seal.breaches(&policy, &self.handover.companions());
+        let breaches = seal.breaches(&policy, &self.handover.companions(policy.workspace_access));
         let data = json!({ "seal": seal, "breaches": breaches });
         let sealed = NewEvent::new(now_ms(), EventType::SandboxSealed, data);
         let events = attempt.with_held(vec![NewEvent { worker_seq: Some(seq), ..sealed }]);

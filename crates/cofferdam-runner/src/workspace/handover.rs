@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{SandboxId, inside};
+use cofferdam_core::{SandboxId, WorkspaceAccess, inside};
 use cofferdam_sandbox::Workspace;
 use serde::{Deserialize, Serialize};
 
@@ -62,13 +62,19 @@ impl Handover {
         }
     }
 
-    /// Folders that the agent may write and that not every sandbox has: beside the workspace, the workspace itself
-    /// where it is somewhere else, and what is kept of a conversation.
+    /// Folders that the agent may write and that not every sandbox has: what is kept of a conversation, and if it may
+    /// write the workspace, that one where it is somewhere else, and folders beside it.
     #[must_use]
-    pub fn companions(&self) -> Vec<PathBuf> {
-        let elsewhere = (self.target != usual_target()).then(|| self.target.0.clone());
+    pub fn companions(&self, workspace: WorkspaceAccess) -> Vec<PathBuf> {
         let kept = self.direct.as_ref().map(|_| PathBuf::from(inside::SESSION));
-        self.companions.iter().map(|path| path.0.clone()).chain(elsewhere).chain(kept).collect()
+        let of_workspace = match workspace {
+            WorkspaceAccess::ReadWrite => {
+                let elsewhere = (self.target != usual_target()).then(|| self.target.0.clone());
+                self.companions.iter().map(|path| path.0.clone()).chain(elsewhere).collect()
+            }
+            WorkspaceAccess::ReadOnly => Vec::new(),
+        };
+        of_workspace.into_iter().chain(kept).collect()
     }
 
     /// What was recorded when the workspace was prepared, by this process or a former one.
@@ -89,5 +95,30 @@ impl Handover {
         let written =
             serde_json::to_vec(self).map_err(io::Error::from).and_then(|json| fs::write(&path, json));
         written.map_err(|error| Error::writing(&path, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_a_read_only_workspace_is_no_companion() {
+        let handover = Handover {
+            base: Base { layers: Vec::new(), manifest: None, index: None, exclude: None, handed_over_ns: 0 },
+            hidden: Vec::new(),
+            stripped: Vec::new(),
+            companions: vec![RawPath("/srv/app/.git".into())],
+            warnings: Vec::new(),
+            target: RawPath("/srv/app-2".into()),
+            direct: Some(RawPath("/srv/app-2".into())),
+            checked_out: None,
+        };
+        let companions = |access| {
+            let paths = handover.companions(access);
+            paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(companions(WorkspaceAccess::ReadOnly), [inside::SESSION]);
+        assert_eq!(companions(WorkspaceAccess::ReadWrite), ["/srv/app/.git", "/srv/app-2", inside::SESSION]);
     }
 }

@@ -22,7 +22,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{MountAccess, Policy, inside};
+use cofferdam_core::{MountAccess, Policy, WorkspaceAccess, inside};
 
 use crate::backend::{Cover, CreateError, Refusal, Sandbox, SandboxSpec, Workspace};
 use crate::folder::Folder;
@@ -86,16 +86,29 @@ pub(crate) fn workspace_bounds(spec: &SandboxSpec) -> Vec<Bound> {
         target: target.to_owned(),
         read_only: false,
     };
+    let workspace = |path: &Path| Bound {
+        source: path.to_owned(),
+        target: spec.target.clone(),
+        read_only: is_read_only(&spec.policy),
+    };
     let mut bounds = match &spec.workspace {
         Workspace::Overlay { .. } => Vec::new(),
-        Workspace::Folder { path } => vec![writable(path, &spec.target)],
+        Workspace::Folder { path } => vec![workspace(path)],
         Workspace::Direct { path, covers } => {
             let cover = |cover: &Cover| Bound::read_only(&cover.with, spec.target.join(&cover.path));
-            [writable(path, &spec.target)].into_iter().chain(covers.iter().map(cover)).collect()
+            [workspace(path)].into_iter().chain(covers.iter().map(cover)).collect()
         }
     };
     bounds.extend(spec.kept.iter().map(|kept| writable(&kept.source, &kept.target)));
     bounds
+}
+
+/// Whether the workspace and its companions are mounted read-only.
+pub(crate) fn is_read_only(policy: &Policy) -> bool {
+    match policy.workspace_access {
+        WorkspaceAccess::ReadOnly => true,
+        WorkspaceAccess::ReadWrite => false,
+    }
 }
 
 /// What is in memory: private folders, which count as the sandbox's memory, and the canary.
@@ -180,7 +193,46 @@ fn groups_text(who: &Identity) -> String {
 
 #[cfg(test)]
 mod tests {
+    use cofferdam_core::{AttemptRef, NodeId, RunId, SandboxId};
+
     use super::*;
+    use crate::backend::{Attachment, Kept};
+
+    fn spec(workspace: Workspace, workspace_access: WorkspaceAccess) -> SandboxSpec {
+        let attempt = AttemptRef { run: RunId::new(1, 2), number: 1 };
+        SandboxSpec {
+            id: SandboxId::of(&attempt),
+            node: NodeId::new(1, 2),
+            policy: Policy { workspace_access, ..Policy::default() },
+            workspace,
+            target: inside::WORKSPACE.into(),
+            kept: vec![Kept { source: "/kept".into(), target: inside::SESSION.into() }],
+            companions: Vec::new(),
+            read_only: Vec::new(),
+            shown: Vec::new(),
+            egress: None,
+            alias: None,
+            attachment: Attachment::Attached,
+        }
+    }
+
+    #[test]
+    fn a_workspace_is_read_only_exactly_if_the_policy_says_so_and_what_is_kept_is_not() {
+        for (access, wanted) in [(WorkspaceAccess::ReadOnly, true), (WorkspaceAccess::ReadWrite, false)] {
+            let covers = vec![Cover { path: ".env".into(), with: "/empty".into() }];
+            for (workspace, of_covers) in [
+                (Workspace::Folder { path: "/tree".into() }, None),
+                (Workspace::Direct { path: "/tree".into(), covers }, Some(("/workspace/.env", true))),
+            ] {
+                let bounds = workspace_bounds(&spec(workspace, access));
+                let seen: Vec<_> =
+                    bounds.iter().map(|bound| (bound.target.to_str().unwrap(), bound.read_only)).collect();
+                let first = std::iter::once(("/workspace", wanted));
+                let expected: Vec<_> = first.chain(of_covers).chain([(inside::SESSION, false)]).collect();
+                assert_eq!(seen, expected);
+            }
+        }
+    }
 
     #[test]
     fn a_mount_that_shows_the_engines_socket_is_seen() {

@@ -11,7 +11,7 @@ use bollard::models::{
 use cofferdam_core::{Network, Policy, WORKER_PIDS};
 
 use super::image::Image;
-use crate::container::{Bound, HOST_NAME, Memory};
+use crate::container::{Bound, HOST_NAME, Memory, is_read_only};
 use crate::local::Identity;
 
 /// What a container is made of.
@@ -63,7 +63,7 @@ pub(super) fn body(parts: Parts<'_>) -> ContainerCreateBody {
         }),
         log_config: Some(log()),
         tmpfs: Some(tmpfs(memories, &image.volumes, &bounds, &volumes)),
-        mounts: Some(mounts(bounds, volumes)),
+        mounts: Some(mounts(bounds, volumes, is_read_only(policy))),
         ..HostConfig::default()
     };
     ContainerCreateBody {
@@ -98,7 +98,8 @@ fn log() -> HostConfigLogConfig {
     }
 }
 
-fn mounts(bounds: Vec<Bound>, volumes: Vec<(String, String)>) -> Vec<Mount> {
+/// The volumes are the workspace and its companions.
+fn mounts(bounds: Vec<Bound>, volumes: Vec<(String, String)>, volumes_read_only: bool) -> Vec<Mount> {
     let bound = |bound: Bound| Mount {
         typ: Some(MountType::BIND),
         source: Some(text(&bound.source)),
@@ -114,7 +115,7 @@ fn mounts(bounds: Vec<Bound>, volumes: Vec<(String, String)>) -> Vec<Mount> {
         typ: Some(MountType::VOLUME),
         source: Some(name),
         target: Some(target),
-        read_only: Some(false),
+        read_only: Some(volumes_read_only),
         ..Mount::default()
     };
     bounds.into_iter().map(bound).chain(volumes.into_iter().map(volume)).collect()
@@ -140,4 +141,26 @@ fn tmpfs(
 
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_core::WorkspaceAccess;
+
+    use super::*;
+
+    #[test]
+    fn a_layered_workspace_is_read_only_exactly_if_the_policy_says_so() {
+        for (access, wanted) in [(WorkspaceAccess::ReadOnly, true), (WorkspaceAccess::ReadWrite, false)] {
+            let policy = Policy { workspace_access: access, ..Policy::default() };
+            let kept =
+                Bound { source: "/k".into(), target: "/run/cofferdam/session".into(), read_only: false };
+            let volumes = vec![("v-0".to_owned(), "/workspace".to_owned())];
+            let made = mounts(vec![kept], volumes, is_read_only(&policy));
+            let seen: Vec<_> = made.iter().map(|mount| (mount.target.as_deref(), mount.read_only)).collect();
+            let expected =
+                [(Some("/run/cofferdam/session"), Some(false)), (Some("/workspace"), Some(wanted))];
+            assert_eq!(seen, expected);
+        }
+    }
 }

@@ -9,7 +9,9 @@ use std::io;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use cofferdam_core::{DiskLimit, Mode, Network, NodeId, OutsideSeal, Policy, SandboxId, WallPlan};
+use cofferdam_core::{
+    DiskLimit, Mode, Network, NodeId, OutsideSeal, Policy, SandboxId, WallPlan, WorkspaceAccess,
+};
 
 use crate::backend::{
     Backend, CreateError, Finding, Listed, OpenError, Refusal, Sandbox, SandboxSpec, Workspace,
@@ -60,7 +62,13 @@ impl Backend for HostBackend {
                 "use --mode native, or leave --mount out",
             ));
         }
-        Ok(())
+        match policy.workspace_access {
+            WorkspaceAccess::ReadWrite => Ok(()),
+            WorkspaceAccess::ReadOnly => Err(Refusal::new(
+                "the mode `host` cannot keep an agent from writing the workspace",
+                "use --mode native, or leave --read-only out",
+            )),
+        }
     }
 
     fn wall_plan(&self, _id: &SandboxId, _policy: &Policy, _companions: &[PathBuf]) -> WallPlan {
@@ -123,4 +131,20 @@ fn prepare(exchange: &LocalExchange, spec: &SandboxSpec) -> io::Result<()> {
     let watched = vec![layers.written().to_owned()];
     folder.write(Record::Shim, &ShimPlan::new(spec, Inner::Host { outside }, watched, layers))?;
     std::fs::File::create(folder.worker_output()).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Caller;
+
+    #[tokio::test]
+    async fn a_workspace_that_must_not_be_written_is_refused() {
+        let backend = HostBackend::new(Options::new("/state".into(), "/cofferdam".into(), Caller::default()));
+        let open = Policy { mode: Mode::Host, network: Network::Open, ..Policy::default() };
+        assert_eq!(backend.validate(&open).await, Ok(()));
+        let read_only = Policy { workspace_access: WorkspaceAccess::ReadOnly, ..open };
+        let refusal = backend.validate(&read_only).await.unwrap_err();
+        assert!(refusal.problem.contains("writing the workspace"), "{refusal:?}");
+    }
 }

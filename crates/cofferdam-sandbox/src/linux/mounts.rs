@@ -27,12 +27,12 @@ use super::sys::{Depth, MountAttributes, set_mount_attributes};
 pub(super) fn open(entry: &Entry, ids: Option<IdRange>, stage: Option<&Path>) -> io::Result<Option<OwnedFd>> {
     match entry {
         Entry::Bind { source, access, owner, .. } => open_bind(source, *access, *owner, ids).map(Some),
-        Entry::Overlay { layers, upper, work, owner, .. } => {
+        Entry::Overlay { layers, upper, work, owner, access, .. } => {
             let layers = match (stage, *owner, ids) {
                 (Some(stage), Some(owner), Some(ids)) => shift_layers(layers, owner, ids, stage)?,
                 _ => layers.clone(),
             };
-            open_overlay(&layers, upper, work).map(Some)
+            open_overlay(&layers, upper, work, *access).map(Some)
         }
         _ => Ok(None),
     }
@@ -121,7 +121,7 @@ fn free_name(stage: &Path) -> io::Result<PathBuf> {
     unreachable!("a sandbox has fewer layers than that")
 }
 
-fn open_overlay(layers: &[PathBuf], upper: &Path, work: &Path) -> io::Result<OwnedFd> {
+fn open_overlay(layers: &[PathBuf], upper: &Path, work: &Path, access: Access) -> io::Result<OwnedFd> {
     let fs = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let lower: Vec<OsString> = layers.iter().map(|layer| escape(layer)).collect();
     fsconfig_set_string(fs.as_fd(), "lowerdir", lower.join(":".as_ref()))?;
@@ -130,7 +130,11 @@ fn open_overlay(layers: &[PathBuf], upper: &Path, work: &Path) -> io::Result<Own
     // An ordinary user cannot write the trusted attributes in which overlayfs keeps its notes by default.
     // Root could, but then the collector, which is not root, could not read them.
     fsconfig_set_flag(fs.as_fd(), "userxattr")?;
-    create(&fs, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV)
+    let mut attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    if access == Access::ReadOnly {
+        attributes |= MountAttrFlags::MOUNT_ATTR_RDONLY;
+    }
+    create(&fs, attributes)
 }
 
 /// A colon separates layers, so one in a path is written as `\:`.

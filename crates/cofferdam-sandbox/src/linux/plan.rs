@@ -43,9 +43,10 @@ impl Owner {
 }
 
 /// Whether a bound path can be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Access {
     ReadOnly,
+    #[default]
     ReadWrite,
 }
 
@@ -67,7 +68,16 @@ pub(crate) enum Entry {
         owner: Option<Owner>,
     },
     /// Read-only layers with a layer of the agent's own on top.
-    Overlay { layers: Vec<PathBuf>, upper: PathBuf, work: PathBuf, target: PathBuf, owner: Option<Owner> },
+    Overlay {
+        layers: Vec<PathBuf>,
+        upper: PathBuf,
+        work: PathBuf,
+        target: PathBuf,
+        owner: Option<Owner>,
+        /// A plan of a former version says nothing of it.
+        #[serde(default)]
+        access: Access,
+    },
     /// The processes of the sandbox.
     Proc { path: PathBuf },
     /// Device nodes that every program expects, and pseudo-terminals.

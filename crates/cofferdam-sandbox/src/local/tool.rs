@@ -178,5 +178,6 @@ fn overlay(folder: &ToolFolder, layers: &[PathBuf], own: &Folder, ids: Option<Id
         layers: layers.to_vec(),
         target: path(folder),
         owner: Some(Owner::of(lowest)?),
+        access: Access::ReadWrite,
     })
 }

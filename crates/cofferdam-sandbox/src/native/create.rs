@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
-use cofferdam_core::{LimitsRule, MountAccess, Policy, Storage, inside};
+use cofferdam_core::{LimitsRule, MountAccess, Policy, Storage, WorkspaceAccess, inside};
 
 use crate::backend::{Cover, CreateError, SandboxSpec, Workspace};
 use crate::errors::failed;
@@ -202,17 +202,18 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
         let seen = covers(&entries, private).into_iter();
         entries.extend(seen.filter(|entry| !matches!(entry, Entry::Empty { path } if *path == spec.target)));
     }
+    let access = workspace_access(options, policy);
     let mut overlays = places.overlays.iter();
     match &spec.workspace {
         Workspace::Overlay { layers } => {
-            entries.push(overlay(layers, overlays.next(), &spec.target)?);
+            entries.push(overlay(layers, overlays.next(), &spec.target, access)?);
         }
         Workspace::Folder { path } => {
             let (source, target) = (path.clone(), spec.target.clone());
-            entries.push(Entry::Bind { source, target, access: Access::ReadWrite, owner: None });
+            entries.push(Entry::Bind { source, target, access, owner: None });
         }
         Workspace::Direct { path, covers } => {
-            entries.push(owned(path, &spec.target)?);
+            entries.push(owned(path, &spec.target, access)?);
             let cover = |cover: &Cover| Entry::Bind {
                 source: cover.with.clone(),
                 target: spec.target.join(&cover.path),
@@ -223,10 +224,11 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
         }
     }
     for kept in &spec.kept {
-        entries.push(owned(&kept.source, &kept.target)?);
+        entries.push(owned(&kept.source, &kept.target, Access::ReadWrite)?);
     }
+    // What the repository's own git writes is a part of the project.
     for companion in &spec.companions {
-        entries.push(overlay(&companion.layers, overlays.next(), &companion.target)?);
+        entries.push(overlay(&companion.layers, overlays.next(), &companion.target, access)?);
     }
     for path in &spec.read_only {
         let owner = Some(Owner::of(path)?);
@@ -242,11 +244,21 @@ fn entries(options: &Options, spec: &SandboxSpec, places: &Places) -> io::Result
     Ok(entries)
 }
 
+/// What the agent may do to the workspace and its companions.
+fn workspace_access(options: &Options, policy: &Policy) -> Access {
+    match policy.workspace_access {
+        // For the test that the seal notices it, though Landlock closes the workspace as well.
+        WorkspaceAccess::ReadOnly if options.without.has("mounts:workspace") => Access::ReadWrite,
+        WorkspaceAccess::ReadOnly => Access::ReadOnly,
+        WorkspaceAccess::ReadWrite => Access::ReadWrite,
+    }
+}
+
 /// A folder whose owner is the agent inside.
-fn owned(source: &Path, target: &Path) -> io::Result<Entry> {
+fn owned(source: &Path, target: &Path, access: Access) -> io::Result<Entry> {
     let owner = Some(Owner::of(source)?);
     let (source, target) = (source.to_owned(), target.to_owned());
-    Ok(Entry::Bind { source, target, access: Access::ReadWrite, owner })
+    Ok(Entry::Bind { source, target, access, owner })
 }
 
 fn caller_mounts(policy: &Policy) -> io::Result<Vec<Entry>> {
@@ -261,9 +273,14 @@ fn caller_mounts(policy: &Policy) -> io::Result<Vec<Entry>> {
     policy.mounts.iter().map(entry).collect()
 }
 
-fn overlay(layers: &[PathBuf], own: Option<&(PathBuf, PathBuf)>, target: &Path) -> io::Result<Entry> {
+fn overlay(
+    layers: &[PathBuf],
+    own: Option<&(PathBuf, PathBuf)>,
+    target: &Path,
+    access: Access,
+) -> io::Result<Entry> {
     let (upper, work) = own.expect("an overlay has folders of its own").clone();
     let lowest = layers.last().expect("an overlay has a layer");
     let owner = Some(Owner::of(lowest)?);
-    Ok(Entry::Overlay { layers: layers.to_vec(), upper, work, target: target.to_owned(), owner })
+    Ok(Entry::Overlay { layers: layers.to_vec(), upper, work, target: target.to_owned(), owner, access })
 }

@@ -317,6 +317,7 @@ pub(crate) fn seal() -> Seal {
             workspace_bytes: Some(1 << 30),
             disk: DiskLimit::Sampled,
         },
+        workspace: Default::default(),
         hidden: vec![".env".to_owned()],
         stripped: Vec::new(),
     }
