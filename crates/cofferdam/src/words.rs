@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{DiskLimit, FailureClass, Mode, Outcome, Seal, Tried, Work, inside, iso_time};
+use cofferdam_core::{
+    DiskLimit, FailureClass, Mode, Outcome, Seal, Tried, Work, WorkspaceAccess, inside, iso_time,
+};
 use cofferdam_store::RunRecord;
 
 use crate::sanitize;
@@ -73,6 +75,11 @@ pub(crate) fn seal(mode: Mode, seal: Option<&Seal>, ended: Option<&Outcome>) -> 
         (false, true) => "sealed (through the broker alone)",
         (false, false) => "none",
     };
+    // Writable is what it is by default.
+    let workspace = match seal.workspace.access {
+        WorkspaceAccess::ReadWrite => String::new(),
+        WorkspaceAccess::ReadOnly => format!("workspace {}, ", access(seal.workspace.access)),
+    };
     let read_only = seal.inside.mounts.iter().filter(|mount| mount.read_only).count();
     let limits = match (&seal.outside.cgroup, &seal.outside.limits_note) {
         (Some(group), _) => format!("limits held by cgroup v{}", group.version),
@@ -84,7 +91,15 @@ pub(crate) fn seal(mode: Mode, seal: Option<&Seal>, ended: Option<&Outcome>) -> 
         DiskLimit::Sampled => "",
         DiskLimit::FixedSize => ", disk of a fixed size",
     };
-    format!("sealed: {mode}, network {reach}, {read_only} mounts read-only, {limits}{disk}")
+    format!("sealed: {mode}, network {reach}, {workspace}{read_only} mounts read-only, {limits}{disk}")
+}
+
+/// What can be done to a workspace, as a policy has it or as it was found.
+pub(crate) fn access(access: WorkspaceAccess) -> &'static str {
+    match access {
+        WorkspaceAccess::ReadWrite => "writable",
+        WorkspaceAccess::ReadOnly => "read-only",
+    }
 }
 
 /// Which files were hidden, if any.

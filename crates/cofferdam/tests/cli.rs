@@ -157,6 +157,8 @@ fn help_of_run_names_every_flag_and_exit_code() {
               Branch, tag or commit to work on, instead of the files as they are now
           --working-dir <FOLDER>
               Start in this folder of the repository
+          --read-only
+              Let it read the repository and not change it: for a review or a question
           --mode <native|docker|apple|host>
               `native`, `docker` and `apple` seal the program off; `host` does NOT [default: native]
           --image <IMAGE>
@@ -359,6 +361,7 @@ fn a_dry_run_says_what_would_be_run_and_starts_nothing() {
         @r"
     agent       none: the program make test
     repository  [T]/repo as it is now
+    workspace   writable
     mode        native
     network     sealed
     may reach   a.example:443
@@ -377,6 +380,23 @@ fn a_dry_run_says_what_would_be_run_and_starts_nothing() {
     exit 2
     ");
     assert!(!place.folder.path().join(".cofferdam").exists(), "the record is not touched");
+}
+
+#[test]
+fn a_read_only_run_says_so_and_cannot_be_asked_for_changes() {
+    let place = Place::new();
+    let said = place.says(&["run", "--read-only", "--dry-run", "--", "true"]);
+    assert!(said.contains("workspace   read-only\n") && said.ends_with("exit 0"), "{said}");
+    insta::assert_snapshot!(place.says(&["run", "--read-only", "--apply", "--", "true"]), @r"
+    error: conflicting options: --read-only leaves nothing to apply with --apply
+    hint: leave one of them out
+    exit 2
+    ");
+    insta::assert_snapshot!(place.says(&["run", "--read-only", "--mode", "host", "--", "true"]), @r"
+    error: conflicting options: --read-only cannot be enforced in mode host (--mode)
+    hint: use `--mode native`, or leave --read-only out
+    exit 2
+    ");
 }
 
 #[test]

@@ -138,6 +138,9 @@ pub struct RunOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<FolderText>)]
     pub working_dir: Option<String>,
+    /// Whether the workspace is read-only for the agent: for reviews and questions that must not change the project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
     /// The only tools that the model has, as the CLI names them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<ToolText>)]

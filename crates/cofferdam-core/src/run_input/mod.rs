@@ -17,6 +17,7 @@ mod input;
 mod mount;
 mod overrides;
 mod policy;
+mod read_only;
 mod source;
 mod surroundings;
 mod syntax;

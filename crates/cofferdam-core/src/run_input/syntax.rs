@@ -13,7 +13,7 @@ pub enum InputSyntax {
 }
 
 /// Every field by its name in JSON, and the flag of `cofferdam run` that fills it, if one does.
-pub const FIELDS: [(&str, Option<&str>); 44] = [
+pub const FIELDS: [(&str, Option<&str>); 45] = [
     ("task", Some("PROMPT")),
     ("command", Some("CMD")),
     ("repo", Some("--repo")),
@@ -43,6 +43,7 @@ pub const FIELDS: [(&str, Option<&str>); 44] = [
     ("options.timeout_ms", Some("--timeout")),
     ("options.max_turns", Some("--max-turns")),
     ("options.working_dir", Some("--working-dir")),
+    ("options.read_only", Some("--read-only")),
     ("options.allowed_tools", Some("--allowed-tools")),
     ("options.disallowed_tools", Some("--disallowed-tools")),
     ("options.max_attempts", Some("--max-attempts")),
@@ -127,6 +128,7 @@ mod tests {
                 timeout_ms: Some(1),
                 max_turns: Some(1),
                 working_dir: text(),
+                read_only: Some(true),
                 allowed_tools: list(),
                 disallowed_tools: list(),
                 max_attempts: Some(1),

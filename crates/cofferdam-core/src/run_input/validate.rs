@@ -7,6 +7,7 @@ use super::env::{PassedOn, passed_on};
 use super::mount::mounts_of;
 use super::overrides::{RunOverrides, text_of};
 use super::policy::{limits_of, policy_of, retry_of, timeout_of};
+use super::read_only::workspace_access_of;
 use super::source::{find_source, of_project};
 use super::work::work_of;
 use super::{Choice, InputError, InputSyntax, MayNamePath, RunInput, Surroundings};
@@ -103,9 +104,11 @@ pub fn validate(input: &RunInput, context: &Context<'_>) -> Result<Validated, In
     let mounts = mounts_of(&input.options.mounts, context.may_name_path, surroundings)?;
     let timeout_ms =
         timeout_of(&overrides, &choice, &settings.settings.sandbox, context.max_execution_time_ms);
+    let workspace_access = workspace_access_of(input, &overrides, &choice, &source, &mounts)?;
     let policy = Policy {
         limits_rule: context.limits_rule,
         timeout_ms,
+        workspace_access,
         ..policy_of(&overrides, &choice, &settings.settings, is_agent, mounts)?
     };
     let PassedOn { names, kept_out, not_text } = passed_on(

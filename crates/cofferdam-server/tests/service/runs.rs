@@ -332,6 +332,17 @@ async fn a_dry_run_answers_with_the_policy_or_the_refusal_and_leaves_nothing() {
         let policy = &judged.body["request"]["policy"];
         assert_eq!((&policy["mode"], &policy["network"]), (&json!("native"), &json!("sealed")));
         assert_eq!(policy["limits"]["memory_bytes"], 64 << 20);
+        assert_eq!(policy.get("workspace_access"), None, "it is as in every ordinary run");
+        let judged = place.post(path, &place.run, &body(json!({ "read_only": true }))).await;
+        assert_eq!(
+            judged.body["request"]["policy"]["workspace_access"], "read_only",
+            "{path} {}",
+            judged.body
+        );
+        let refused = place.post(path, &place.run, &body(json!({ "read_only": true, "push": "x" }))).await;
+        assert_eq!(refused.refusal(), (409, "CONFLICTING_OPTIONS"), "{path}");
+        let named = "conflicting options: options.read_only leaves nothing to push with options.push";
+        assert_eq!(refused.body["error"], named);
         let refused = place.post(path, &place.run, &body(json!({ "mode": "host" }))).await;
         assert_eq!(refused.refusal(), (403, "NOT_ALLOWED"), "{path}");
         let refused = place.post(path, &place.run, &body(json!({ "max_turns": 0 }))).await;

@@ -58,6 +58,9 @@ pub(crate) struct RunArgs {
     /// Start in this folder of the repository
     #[arg(long, value_name = "FOLDER", allow_hyphen_values = true)]
     pub(crate) working_dir: Option<String>,
+    /// Let it read the repository and not change it: for a review or a question
+    #[arg(long)]
+    pub(crate) read_only: bool,
     /// `native`, `docker` and `apple` seal the program off; `host` does NOT [default: native]
     #[arg(long, value_name = "native|docker|apple|host")]
     pub(crate) mode: Option<String>,

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::units::show_duration;
-use crate::{sanitize, terminal};
+use crate::{sanitize, terminal, words};
 
 /// Prints a request that was accepted. With `--json` it is what a service answers.
 pub(super) fn print(request: RunRequest, json: bool) -> Result<ExitCode, Failure> {
@@ -30,6 +30,7 @@ fn text_of(request: &RunRequest) -> String {
     let rows = [
         ("agent", agent(request)),
         ("repository", repository(request)),
+        ("workspace", words::access(policy.workspace_access).to_owned()),
         ("mode", policy.mode.to_string()),
         ("network", policy.network.to_string()),
         ("may reach", reach(policy)),
@@ -139,6 +140,7 @@ mod tests {
         let policy = Policy {
             network: Network::Sealed,
             mounts: vec![Mount { path: "/srv/data".into(), access: MountAccess::Rw }],
+            workspace_access: cofferdam_core::WorkspaceAccess::ReadOnly,
             ..Policy::default()
         };
         let mut request = RunRequest::new(
@@ -156,6 +158,7 @@ mod tests {
         insta::assert_snapshot!(text_of(&request), @r"
         agent       claude_code, model sonnet
         repository  none: an empty workspace
+        workspace   read-only
         mode        native
         network     sealed
         may reach   its model, npm.example:443

@@ -61,6 +61,7 @@ fn options(args: &RunArgs, caller: &Caller) -> Result<RunOptions, UsageError> {
         timeout_ms: timeout_ms(args.timeout.as_deref())?,
         max_turns: small("--max-turns", args.max_turns.as_deref())?,
         working_dir: args.working_dir.clone(),
+        read_only: args.read_only.then_some(true),
         allowed_tools: all_tools(&args.allowed_tools),
         disallowed_tools: all_tools(&args.disallowed_tools),
         max_attempts: small("--max-attempts", args.max_attempts.as_deref())?,

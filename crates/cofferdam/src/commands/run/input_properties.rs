@@ -123,6 +123,7 @@ fn values() -> Vec<Vec<Written>> {
         [0, 1, 999, 1_000, 604_800_000, 604_800_001, 31_622_400_001].map(timeout).to_vec(),
         numbers("options.max_turns", &[0, 1, 10_000, 10_001, 1 << 40]),
         texts("options.working_dir", &["a/b", "../x", "/etc", ""]),
+        vec![switch("options.read_only")],
         vec![
             list("options.allowed_tools", &["Read", "Bash(git log *)"]),
             list("options.allowed_tools", &["a b"]),

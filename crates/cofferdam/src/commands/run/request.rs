@@ -42,6 +42,10 @@ pub(crate) fn repository_from(args: &RunArgs, caller: &Caller) -> Result<Chosen,
 pub(crate) fn apply_to(args: &RunArgs, repository: &Chosen) -> Result<Option<PathBuf>, UsageError> {
     match (args.apply, &repository.local) {
         (false, _) => Ok(None),
+        (true, _) if args.read_only => Err(UsageError::new(
+            "conflicting options: --read-only leaves nothing to apply with --apply",
+            "leave one of them out",
+        )),
         (true, Some(root)) => Ok(Some(root.clone())),
         (true, None) => Err(UsageError::new(
             "--apply needs a repository on this machine to apply the diff to",

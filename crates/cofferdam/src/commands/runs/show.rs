@@ -78,6 +78,7 @@ fn seal_lines(run: &RunRecord) -> Vec<String> {
     let kinds: Vec<&str> = namespaces.map(|(kind, _)| kind.as_str()).collect();
     lines.push(format!("namespaces of its own: {}", or_none(&kinds.join(", "))));
     lines.push(format!("user id {} inside, {} outside", seal.inside.uid, seal.outside.host_uid));
+    lines.push(format!("workspace: {}", words::access(seal.workspace.access)));
     lines.push(format!("writable: {}", or_none(&sanitize::line(&seal.inside.writable.join(", ")))));
     lines.extend(words::hidden(seal));
     lines.extend(words::stripped(seal));
