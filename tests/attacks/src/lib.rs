@@ -28,10 +28,12 @@ mod processes;
 mod run;
 mod sys;
 mod target;
+mod workspace;
 
 pub use attempt::{Attempt, Attempted, Ending, Expect, Report};
-pub use run::run_all;
+pub use run::{run_all, run_on_workspace};
 pub use target::Target;
+pub use workspace::{FILE as WORKSPACE_FILE, ON_WORKSPACE};
 
 /// Every attempt, by theme. Those that end a process come last.
 pub const ATTEMPTS: &[&[Attempt]] = &[
@@ -58,7 +60,8 @@ mod tests {
 
     #[test]
     fn every_attempt_has_a_name_of_its_own() {
-        let names: Vec<_> = ATTEMPTS.iter().copied().flatten().map(|attempt| attempt.name).collect();
+        let all = ATTEMPTS.iter().copied().chain([ON_WORKSPACE]).flatten();
+        let names: Vec<_> = all.map(|attempt| attempt.name).collect();
         let unique: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!(unique.len(), names.len());
     }

@@ -1,13 +1,14 @@
 //! The hostile program. `attacks run --target JSON` makes every attempt and prints a line of JSON for
-//! each; the other commands are one behaviour each.
+//! each, `attacks workspace` every way to change what the workspace holds; the other commands are one behaviour each.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use cofferdam_attacks::broker::{self, BrokerTarget};
-use cofferdam_attacks::{Target, behaviours, hiding, run_all};
+use cofferdam_attacks::{Report, behaviours, hiding, run_all, run_on_workspace};
 
-const USAGE: &str = "usage: attacks run --target JSON | output BYTES | line BYTES | outlive SECONDS | forge
+const USAGE: &str =
+    "usage: attacks run|workspace --target JSON | output BYTES | line BYTES | outlive SECONDS | forge
        | memory BYTES | fork N | disk BYTES [FOLDER] | fds N | victim NAME | whoami
        | hide name|zombie|table disk MIB FOLDER SECONDS | hide name|zombie|table memory MIB SECONDS
        | mappings PROCESSES MAPPINGS FOLDER
@@ -28,7 +29,8 @@ fn main() -> ExitCode {
 
 fn command(args: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
     match args {
-        ["run", "--target", target] => run(&serde_json::from_str(target)?),
+        ["run", "--target", target] => run_all(&serde_json::from_str(target)?, tell),
+        ["workspace", "--target", target] => run_on_workspace(&serde_json::from_str(target)?, tell),
         ["output", bytes] => behaviours::output(bytes.parse()?)?,
         ["line", bytes] => behaviours::line(bytes.parse()?)?,
         ["outlive", seconds] => behaviours::outlive(seconds.parse()?)?,
@@ -58,10 +60,8 @@ fn command(args: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn run(target: &Target) {
-    run_all(target, |report| {
-        println!("{}", serde_json::to_string(&report).expect("a report is plain data"));
-    });
+fn tell(report: Report) {
+    println!("{}", serde_json::to_string(&report).expect("a report is plain data"));
 }
 
 fn ask_broker(which: &str, target: &BrokerTarget) -> Result<(), &'static str> {

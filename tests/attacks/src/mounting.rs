@@ -24,7 +24,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     filtered("open_by_handle", open_by_handle),
 ];
 
-fn mount(target: Arg<'_>, kind: Arg<'_>, flags: libc::c_ulong) -> Result<i64, Errno> {
+pub(crate) fn mount(target: Arg<'_>, kind: Arg<'_>, flags: libc::c_ulong) -> Result<i64, Errno> {
     mount_from(Arg::Null, target, kind, flags)
 }
 
@@ -33,12 +33,12 @@ fn mount_from(source: Arg<'_>, target: Arg<'_>, kind: Arg<'_>, flags: libc::c_ul
 }
 
 /// Without the filter a mount without a target is EFAULT for everybody.
-fn nothing() -> Result<i64, Errno> {
+pub(crate) fn nothing() -> Result<i64, Errno> {
     mount(Arg::Null, Arg::Null, 0)
 }
 
 /// Leaves the host's mount namespace. A process that is not root cannot, and cannot harm it either.
-fn leave_host() -> Result<(), Attempted> {
+pub(crate) fn leave_host() -> Result<(), Attempted> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }

@@ -9,7 +9,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::attempt::{Attempt, Ending, Report};
 use crate::target::Target;
-use crate::{ATTEMPTS, sys};
+use crate::{ATTEMPTS, ON_WORKSPACE, sys};
 
 /// The longest that one attempt may take.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -17,6 +17,13 @@ const DEADLINE: Duration = Duration::from_secs(5);
 /// Makes every attempt and hands each report to `sink`. The caller must have one thread.
 pub fn run_all(target: &Target, mut sink: impl FnMut(Report)) {
     for attempt in ATTEMPTS.iter().copied().flatten() {
+        sink(run_one(attempt, target));
+    }
+}
+
+/// The same for every way to change what the workspace holds.
+pub fn run_on_workspace(target: &Target, mut sink: impl FnMut(Report)) {
+    for attempt in ON_WORKSPACE {
         sink(run_one(attempt, target));
     }
 }

@@ -3,7 +3,7 @@
 
 #![expect(unsafe_code, reason = "attacks are made of calls that safe interfaces do not offer")]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -143,6 +143,35 @@ pub(crate) fn map_repeatedly(file: &File, times: u32) -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+/// Writes the first byte of a file through memory that is shared with it: the byte that is there.
+pub(crate) fn write_mapped(file: &File) -> Result<(), Errno> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the kernel chooses an address where nothing is.
+    let mapped =
+        unsafe { libc::mmap(std::ptr::null_mut(), 4096, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+    if mapped == libc::MAP_FAILED {
+        return Err(last());
+    }
+    // SAFETY: the page was just mapped to be read and written, its file has a byte, and nobody else knows of it.
+    unsafe {
+        let byte = mapped.cast::<u8>();
+        byte.write_volatile(byte.read_volatile());
+        libc::munmap(mapped, 4096);
+    }
+    Ok(())
+}
+
+/// Puts a folder in the place of another one.
+pub(crate) fn bind(from: &CStr, to: &CStr) -> Result<i64, Errno> {
+    let flags = Arg::Int(libc::MS_BIND.cast_signed());
+    call(libc::SYS_mount, [Arg::Text(from), Arg::Text(to), Arg::Null, flags, Arg::Null])
+}
+
+/// A path as calls take it.
+pub(crate) fn text(path: &[u8]) -> CString {
+    CString::new(path).unwrap_or_default()
 }
 
 /// A terminal of one's own that is also the process's controlling one: both ends.

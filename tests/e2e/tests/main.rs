@@ -35,6 +35,7 @@ mod messages;
 mod model_failures;
 mod outcomes;
 mod processes;
+mod read_only;
 mod redaction;
 mod remote;
 mod round_trip;

@@ -28,6 +28,17 @@ pub(crate) fn every_attempt_succeeds() {
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
+pub(crate) fn every_way_to_change_a_workspace_works() {
+    let host = Host::new(As::Root);
+    let file = host.target.workspace.join(cofferdam_attacks::WORKSPACE_FILE);
+    fs::write(&file, "hello\n").unwrap();
+    let mut reports = host.attack_workspace();
+    reports.retain(|report| report.result != Ending::Succeeded);
+    assert!(reports.is_empty(), "did not succeed on a bare host: {reports:#?}");
+    assert_eq!(fs::read_to_string(file).unwrap(), "hello\n", "it is as it was");
+    assert_eq!(fs::read_dir(&host.target.workspace).unwrap().count(), 1, "something was left behind");
+}
+
 pub(crate) fn every_behaviour_has_its_way() {
     let host = Host::new(As::Root);
     let run = |args: &[&str]| -> Output {

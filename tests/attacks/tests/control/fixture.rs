@@ -101,14 +101,23 @@ impl Host {
 
     /// Every attempt, made by a process that `prepare` has changed.
     pub(crate) fn attack(&self, prepare: impl FnOnce(&mut Command)) -> Vec<Report> {
+        let attempts = cofferdam_attacks::ATTEMPTS.iter().map(|theme| theme.len()).sum();
+        self.reports("run", attempts, prepare)
+    }
+
+    /// Every way to change the workspace.
+    pub(crate) fn attack_workspace(&self) -> Vec<Report> {
+        self.reports("workspace", cofferdam_attacks::ON_WORKSPACE.len(), |_| ())
+    }
+
+    fn reports(&self, which: &str, attempts: usize, prepare: impl FnOnce(&mut Command)) -> Vec<Report> {
         let target = serde_json::to_string(&self.target).unwrap();
-        let mut command = self.command(&["run", "--target", &target]);
+        let mut command = self.command(&[which, "--target", &target]);
         prepare(&mut command);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
         let reports: Vec<Report> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let attempts = cofferdam_attacks::ATTEMPTS.iter().map(|theme| theme.len()).sum::<usize>();
         assert_eq!(reports.len(), attempts, "{text}");
         reports
     }

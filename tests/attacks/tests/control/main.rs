@@ -13,6 +13,7 @@ type Test = (&'static str, fn());
 
 const TESTS: &[Test] = &[
     ("without_a_sandbox_every_attempt_succeeds", bare::every_attempt_succeeds),
+    ("without_a_sandbox_every_way_to_change_a_workspace_works", bare::every_way_to_change_a_workspace_works),
     ("without_a_sandbox_every_behaviour_has_its_way", bare::every_behaviour_has_its_way),
     ("the_walls_of_a_process_stop_what_is_theirs", walled::the_walls_stop_what_is_theirs),
     ("without_seccomp_its_attempts_are_not_taken_for_stopped", walled::without_seccomp),

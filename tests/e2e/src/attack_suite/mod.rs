@@ -12,6 +12,7 @@ mod names;
 mod outside;
 mod table;
 mod verdict;
+mod workspace;
 
 use std::path::Path;
 
@@ -25,6 +26,7 @@ pub use host::{AttackedHost, Inside};
 pub use outside::{KEY, NAMES, Outside, Server};
 pub use table::Table;
 pub use verdict::{Exact, Verdict};
+pub use workspace::attack_workspace;
 
 /// A backend under attack.
 pub struct Backend {

@@ -9,4 +9,5 @@ mod logged_in;
 mod logins;
 mod on_the_host;
 mod permissions;
+mod read_only;
 mod stage;

@@ -4,20 +4,27 @@ use std::path::Path;
 
 use cofferdam_core::Wall;
 use cofferdam_e2e::Marks;
-use cofferdam_e2e::attack_suite::{Backend, Exact, Inside, attack, without_walls};
+use cofferdam_e2e::attack_suite::{Backend, Exact, Inside, attack, attack_workspace, without_walls};
 use cofferdam_e2e::containers::{APPLE_DOCKER, APPLE_PODMAN, ContainerMode, DOCKER, InContainers};
 use cofferdam_test_marks::limits;
 
 #[limits]
 #[test]
 fn every_backend_stops_every_attempt_with_the_wall_named_for_it() {
-    attack(&[
-        NATIVE,
-        container("docker", &["--mode", "docker"], &DOCKER),
-        container("apple with podman", &["--mode", "apple"], &APPLE_PODMAN),
-        container("apple with docker", &["--mode", "apple"], &APPLE_DOCKER),
-    ]);
+    attack(BACKENDS);
 }
+
+#[test]
+fn every_backend_stops_every_way_to_change_a_workspace_that_is_read_only_and_none_where_it_is_not() {
+    attack_workspace(BACKENDS);
+}
+
+const BACKENDS: &[Backend] = &[
+    NATIVE,
+    container("docker", &["--mode", "docker"], &DOCKER),
+    container("apple with podman", &["--mode", "apple"], &APPLE_PODMAN),
+    container("apple with docker", &["--mode", "apple"], &APPLE_DOCKER),
+];
 
 const NATIVE: Backend = Backend {
     name: "native",

@@ -1,8 +1,10 @@
 //! Making, attaching, opening, listing, destroying, refusing.
 
-use cofferdam_core::{AgentEnd, ExitCause, Mode, Mount, MountAccess, Network};
+use cofferdam_core::{
+    AgentEnd, ExitCause, Mode, Mount, MountAccess, Network, Policy, WorkspaceAccess, WorkspaceSeal, inside,
+};
 use cofferdam_e2e::node_id;
-use cofferdam_sandbox::{Attachment, Listed, OpenError, Workspace};
+use cofferdam_sandbox::{Attachment, Changes, Listed, OpenError, Workspace};
 
 use crate::conformance::stage::{Talk, end_of, measured, texts};
 use crate::on_every_backend;
@@ -67,6 +69,25 @@ on_every_backend! {
         let refusal = stage.backend.validate(&policy).await.unwrap_err();
         assert!(!refusal.problem.is_empty() && !refusal.remedy.is_empty(), "{refusal:?}");
         assert_eq!(stage.backend.validate(&stage.policy()).await, Ok(()));
+    }
+
+    async fn a_workspace_is_read_only_or_the_policy_is_refused(stage: Stage) {
+        let policy = Policy { workspace_access: WorkspaceAccess::ReadOnly, ..stage.policy() };
+        if !stage.kind.mode.is_sandboxed() {
+            let refusal = stage.backend.validate(&policy).await.unwrap_err();
+            assert!(refusal.problem.contains("workspace"), "{refusal:?}");
+            return;
+        }
+        let script = "for folder in . /tmp $HOME; do touch $folder/new 2>/dev/null && echo open || echo closed; done";
+        let (sandbox, mut talk) = stage.running(&policy, script).await;
+        talk.rest().await;
+        let seen = Talk::to(&*sandbox).await.rest().await;
+        assert_eq!(texts(&seen), ["closed", "open", "open"]);
+        let workspace = WorkspaceSeal::measured(inside::WORKSPACE, &measured(&seen));
+        assert_eq!(workspace.access, WorkspaceAccess::ReadOnly);
+        sandbox.wait().await.unwrap();
+        assert_eq!(sandbox.exchange().changes().await, Changes::None);
+        sandbox.destroy().await.unwrap();
     }
 
     async fn a_sandbox_that_cannot_be_made_leaves_nothing(stage: Stage) {

@@ -11,6 +11,10 @@ use crate::in_every_container_mode;
 const WORK: &str = "id -u; stat -c %u README.md; awk '$5 == \"/workspace\"' /proc/self/mountinfo; \
     echo more >> README.md; rm src/main.txt; mkdir new; echo new > new/file";
 
+/// Says how the workspace is mounted, and tries to change it.
+const REVIEW: &str = "awk '$5 == \"/workspace\"' /proc/self/mountinfo; cat README.md; \
+    (echo more >> README.md) 2>/dev/null || echo closed; touch new 2>/dev/null || echo closed; echo x > /tmp/x && echo x > ~/x && echo open";
+
 in_every_container_mode! {
     fn the_owner_of_a_repository_works_on_layers_of_it(mode: &'static ContainerMode) {
         let Some(stage) = InContainers::new(mode) else { return };
@@ -40,6 +44,28 @@ in_every_container_mode! {
         let (users, mounted) = works(&stage);
         assert_eq!(users[0], users[1], "not {owner}, but whoever the copy was given to");
         assert!(!mounted.contains(" - overlay "), "{mounted}");
+    }
+
+    fn a_read_only_workspace_is_mounted_so_layered_and_copied(mode: &'static ContainerMode) {
+        for is_layered in [true, false] {
+            let Some(stage) = InContainers::new(mode) else { return };
+            if is_layered {
+                let _ = stage.owned_repository();
+            } else if !rustix::process::geteuid().is_root() {
+                return eprintln!("skipped: an ordinary user has no repository of root's");
+            }
+            let before = tree_of(&stage.fixture.repository(), &[]);
+            let finished = stage.run(&["--read-only"], REVIEW);
+            assert_eq!(finished.outcome(), "succeeded", "{}", finished.stderr);
+            let printed = stage.fixture.printed(&finished.run_id());
+            assert_eq!(printed[0].contains(" - overlay "), is_layered, "{printed:?}");
+            assert!(printed[0].contains(" ro,"), "{printed:?}");
+            assert_eq!(printed[1..], ["hello", "closed", "closed", "open"]);
+            assert_eq!(finished.diff(), "");
+            assert_eq!(finished.json()["seal"]["workspace"]["access"], "read_only");
+            assert!(finished.stderr.contains(", workspace read-only, "), "{}", finished.stderr);
+            assert_eq!(tree_of(&stage.fixture.repository(), &[]), before, "the original has changed");
+        }
     }
 }
 
