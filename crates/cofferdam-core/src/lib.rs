@@ -45,6 +45,7 @@ mod run_input;
 mod run_list_input;
 mod seal;
 mod settings;
+mod spec;
 pub mod strict_json;
 mod system_config;
 mod text;
@@ -130,6 +131,7 @@ pub use settings::{
     WebOrigin, WebSearch, add_agent, add_setting, import, read_layer, reference as settings_reference,
     schema as settings_schema, set_mode, tighten,
 };
+pub use spec::{GATE_TO_PASS, MOST_TRIES, PHASES_VERSION, Phase};
 pub use system_config::{
     CONFIG_KEYS, ConfigKey, ConfigReport, ConfigUpdates, ConfigValue, LONGEST_CONFIG_VALUE, LaunchMode,
     Sets as ConfigSets, SystemConfig, reference as config_reference, sandboxed,
