@@ -75,6 +75,10 @@ id!(
     ProjectId, "project", "prj_"
 );
 id!(
+    /// Names one piece of work that is done in phases.
+    SpecId, "spec", "spec_"
+);
+id!(
     /// Names one question to a node.
     NodeRequestId, "request", "ask_"
 );

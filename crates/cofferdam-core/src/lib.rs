@@ -45,6 +45,7 @@ mod run_input;
 mod run_list_input;
 mod seal;
 mod settings;
+mod spec;
 pub mod strict_json;
 mod system_config;
 mod text;
@@ -71,7 +72,7 @@ pub use egress::{
 pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};
 pub use git_reference::git_reference;
-pub use ids::{AttemptRef, IdError, KeyId, NodeId, NodeRequestId, PlaceId, ProjectId, RunId, SandboxId};
+pub use ids::{AttemptRef, IdError, KeyId, NodeId, NodeRequestId, PlaceId, ProjectId, RunId, SandboxId, SpecId};
 pub use image::{ImageReference, ImageReferenceError};
 pub use iso_time::iso_time;
 pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
@@ -129,6 +130,10 @@ pub use settings::{
     StoreSettings, StoreUrl, TimeoutSeconds, TokenVariable, ToolSettings, VariableName, WebFetchSettings,
     WebOrigin, WebSearch, add_agent, add_setting, import, read_layer, reference as settings_reference,
     schema as settings_schema, set_mode, tighten,
+};
+pub use spec::{
+    GATE_TO_PASS, MOST_TRIES, PHASES_VERSION, Phase, PhaseDecision, PhaseOutput, PhasePlan, PhaseRecord,
+    PhaseStarted, PhaseState, Spec, SpecPlan, SpecProgress, SpecRun, SpecSetup, SpecStatus,
 };
 pub use system_config::{
     CONFIG_KEYS, ConfigKey, ConfigReport, ConfigUpdates, ConfigValue, LONGEST_CONFIG_VALUE, LaunchMode,

@@ -63,6 +63,18 @@ actions! {
     ReadProjects = "project.read",
     /// Forget a project, and not its runs.
     RemoveProject = "project.remove",
+    /// Create a spec: what is wanted of a project, to be done in phases.
+    CreateSpec = "spec.create",
+    /// List specs.
+    ListSpecs = "spec.list",
+    /// Read a spec: its phases, outputs, versions, runs and events.
+    ReadSpec = "spec.read",
+    /// Change a spec or what one of its phases brought, or put it away.
+    UpdateSpec = "spec.update",
+    /// Execute a spec, which makes a run.
+    ExecuteSpec = "spec.execute",
+    /// Approve or reject what a phase of a spec brought.
+    DecideSpec = "spec.decide",
     /// Make an API key.
     CreateKey = "key.create",
     /// List API keys, without the keys themselves.
@@ -113,6 +125,10 @@ impl Action {
             | Self::RemoveDeadLetter
             | Self::CreateProject
             | Self::RemoveProject
+            | Self::CreateSpec
+            | Self::UpdateSpec
+            | Self::ExecuteSpec
+            | Self::DecideSpec
             | Self::CreateKey
             | Self::RevokeKey
             | Self::CheckAuth
@@ -123,6 +139,8 @@ impl Action {
             | Self::ReadRun
             | Self::ReadDeadLetters
             | Self::ReadProjects
+            | Self::ListSpecs
+            | Self::ReadSpec
             | Self::ListKeys
             | Self::ListAgents
             | Self::ListNodes

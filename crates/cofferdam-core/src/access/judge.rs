@@ -8,7 +8,7 @@ use crate::access::{Action, Actor, Beyond, OwnerName, Refusal, Scope, Visibility
 pub enum Subject<'a> {
     /// Nothing in particular, or a list: what is in it, [`Actor::sees`] says.
     Nothing,
-    /// A run.
+    /// A run, or a spec, which is judged as a run is.
     Run {
         /// Whose it is.
         owner: &'a OwnerName,

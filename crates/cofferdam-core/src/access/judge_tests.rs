@@ -28,9 +28,9 @@ fn actor(name: &str) -> Actor {
     }
 }
 
-/// The verdicts on an own run, another owner's, an own one with too much, and another owner's with too much, where `read` sees
+/// The verdicts on an own run or spec, another owner's, an own one with too much, and another owner's with too much, where `read` sees
 /// all, and where it sees its own; in the order of [`ACTORS`].
-const ON_RUNS: [(&str, [&str; 8]); 9] = [
+const ON_RUNS: [(&str, [&str; 8]); 14] = [
     (
         "run.retry",
         [
@@ -148,11 +148,79 @@ const ON_RUNS: [(&str, [&str; 8]); 9] = [
             "yyyy yyyy",
         ],
     ),
+    (
+        "spec.list",
+        [
+            "ssss ssss",
+            "yyyy y-y-",
+            "y-y- y-y-",
+            "yyyy y-y-",
+            "yyyy yyyy",
+            "yyyy yyyy",
+            "yyyy yyyy",
+            "yyyy yyyy",
+        ],
+    ),
+    (
+        "spec.read",
+        [
+            "ssss ssss",
+            "yyyy y-y-",
+            "y-y- y-y-",
+            "yyyy y-y-",
+            "yyyy yyyy",
+            "yyyy yyyy",
+            "yyyy yyyy",
+            "yyyy yyyy",
+        ],
+    ),
+    (
+        "spec.update",
+        [
+            "ssss ssss",
+            "ssss ssss",
+            "y-b- y-b-",
+            "yobo y-b-",
+            "yyyy yyyy",
+            "yobo yobo",
+            "yyyy yyyy",
+            "yyyy yyyy",
+        ],
+    ),
+    (
+        "spec.execute",
+        [
+            "ssss ssss",
+            "ssss ssss",
+            "y-b- y-b-",
+            "yobo y-b-",
+            "yyyy yyyy",
+            "yobo yobo",
+            "yyyy yyyy",
+            "yyyy yyyy",
+        ],
+    ),
+    (
+        "spec.decide",
+        [
+            "ssss ssss",
+            "ssss ssss",
+            "y-b- y-b-",
+            "yobo y-b-",
+            "yyyy yyyy",
+            "yobo yobo",
+            "yyyy yyyy",
+            "yyyy yyyy",
+        ],
+    ),
 ];
 
 /// The verdicts on a request that is within the lists, and on one that is not; one letter an actor.
-const ON_REQUESTS: [(&str, &str, &str); 2] =
-    [("run.create", "ssyyyyyy", "ssbbybyy"), ("project.create", "ssssykyy", "ssssykyy")];
+const ON_REQUESTS: [(&str, &str, &str); 3] = [
+    ("run.create", "ssyyyyyy", "ssbbybyy"),
+    ("project.create", "ssssykyy", "ssssykyy"),
+    ("spec.create", "ssyyyyyy", "ssbbybyy"),
+];
 
 /// The verdicts on what is nobody's or the operator's; one letter an actor.
 const ON_OTHERS: [(&str, &str); 19] = [

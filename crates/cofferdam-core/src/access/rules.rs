@@ -9,7 +9,7 @@ pub(super) enum Reach {
     Nothing,
     /// What is the operator's: projects, keys, nodes, processes, the audit.
     Operator,
-    /// Runs that the actor sees, or one of them.
+    /// Runs that the actor sees, or one of them. Specs are judged as runs are.
     VisibleRun,
     /// A run of the actor's own owner, none of which is beyond what the actor may ask for.
     OwnRun,
@@ -55,6 +55,12 @@ pub(super) const RULES: &[Rule] = &[
     row(Action::CreateProject, SYSTEM, Reach::New, Keyless::Never),
     row(Action::ReadProjects, READ_OR_RUN, Reach::Operator, Keyless::May),
     row(Action::RemoveProject, SYSTEM, Reach::Operator, Keyless::Never),
+    row(Action::CreateSpec, RUN, Reach::New, Keyless::May),
+    row(Action::ListSpecs, READ_OR_RUN, Reach::VisibleRun, Keyless::May),
+    row(Action::ReadSpec, READ_OR_RUN, Reach::VisibleRun, Keyless::May),
+    row(Action::UpdateSpec, RUN, Reach::OwnRun, Keyless::May),
+    row(Action::ExecuteSpec, RUN, Reach::OwnRun, Keyless::May),
+    row(Action::DecideSpec, RUN, Reach::OwnRun, Keyless::May),
     row(Action::CreateKey, SYSTEM, Reach::Operator, Keyless::Never),
     row(Action::ListKeys, SYSTEM, Reach::Operator, Keyless::Never),
     row(Action::RevokeKey, SYSTEM, Reach::Operator, Keyless::Never),

@@ -1,0 +1,17 @@
+//! A spec: a piece of work that is done in phases, each checked by a gate before the next starts.
+
+mod phase;
+mod plan;
+mod record;
+mod setup;
+mod status;
+
+pub use phase::{GATE_TO_PASS, MOST_TRIES, PHASES_VERSION, Phase};
+pub use plan::SpecPlan;
+pub use record::{PhaseDecision, PhaseRecord, PhaseState, Spec, SpecRun};
+pub use setup::{PhaseOutput, PhasePlan, PhaseStarted, SpecProgress, SpecSetup};
+pub use status::SpecStatus;
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;
