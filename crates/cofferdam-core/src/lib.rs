@@ -139,8 +139,8 @@ pub use spec::{
     Requirement as SpecRequirement, Spec, SpecPlan, SpecProgress, SpecRun, SpecSetup, SpecStatus,
     Task as SpecTask, TaskOrderError, TemplateError, Ticket as SpecTicket, check_shape,
     components as spec_components, example as spec_example, export as spec_export, gate,
-    prompt as spec_prompt, requirements as spec_requirements, schema as phase_schema, task_order,
-    tasks as spec_tasks, tickets as spec_tickets,
+    prompt as spec_prompt, reference as spec_reference, requirements as spec_requirements,
+    schema as phase_schema, task_order, tasks as spec_tasks, tickets as spec_tickets,
 };
 pub use system_config::{
     CONFIG_KEYS, ConfigKey, ConfigReport, ConfigUpdates, ConfigValue, LONGEST_CONFIG_VALUE, LaunchMode,
