@@ -10,3 +10,5 @@ mod logins;
 mod on_the_host;
 mod permissions;
 mod stage;
+
+pub(crate) use stage::Cli;
