@@ -21,6 +21,7 @@ use crate::commands::runs::RunsArgs;
 use crate::commands::sandbox::SandboxCommand;
 use crate::commands::serve::ServeArgs;
 use crate::commands::settings::SettingsCommand;
+use crate::commands::spec::SpecArgs;
 use crate::commands::start::StartArgs;
 use crate::commands::status::StatusArgs;
 use crate::commands::stop::StopArgs;
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     /// Look at runs that failed for good, and replay them
     #[command(subcommand)]
     DeadLetter(DeadLetterCommand),
+    /// Have work thought through in phases, each checked by a gate, before anybody does it
+    Spec(SpecArgs),
     /// Make, list and revoke keys of the service
     Keys(KeysArgs),
     /// See and change what may change while the service runs

@@ -19,6 +19,7 @@ pub(crate) mod runs;
 pub(crate) mod sandbox;
 pub(crate) mod serve;
 pub(crate) mod settings;
+pub(crate) mod spec;
 pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod stop;
@@ -47,6 +48,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Ask(args) => ask::run(&args, caller).await,
         Command::Message(args) => message::run(&args, caller).await,
         Command::Runs(args) => runs::run(args, caller).await,
+        Command::Spec(args) => spec::run(&args, caller).await,
         Command::Config(args) => config::run(&args, caller).await,
         Command::Db(command) => db::run(&command, caller).await,
         Command::Keys(args) => keys::run(&args, caller).await,
