@@ -12,6 +12,7 @@ pub(crate) mod init;
 pub(crate) mod keys;
 pub(crate) mod logs;
 pub(crate) mod message;
+pub(crate) mod projects;
 pub(crate) mod ps;
 pub(crate) mod restart;
 pub(crate) mod run;
@@ -48,6 +49,7 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Ask(args) => ask::run(&args, caller).await,
         Command::Message(args) => message::run(&args, caller).await,
         Command::Runs(args) => runs::run(args, caller).await,
+        Command::Projects(args) => projects::run(&args, caller).await,
         Command::Spec(args) => spec::run(&args, caller).await,
         Command::Config(args) => config::run(&args, caller).await,
         Command::Db(command) => db::run(&command, caller).await,

@@ -12,7 +12,7 @@ use cofferdam_operations::{Decision, NewExecution, Operations};
 use cofferdam_runner::Home;
 
 use super::{client_failure, operation_failure};
-use crate::caller::Caller;
+use crate::caller::{Caller, now_ms};
 use crate::commands::run::surroundings_of;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -104,7 +104,7 @@ pub(crate) struct SpecsHere {
 impl SpecsHere {
     pub(crate) async fn open(home: &Home, caller: &Caller) -> Result<Self, Failure> {
         let settings = settings::read_for_service(caller)?;
-        let place = home.place().map_err(|error| Failure::internal("the state folder cannot be read", &error))?;
+        let place = home.place(now_ms()).map_err(|error| Failure::internal("the state folder cannot be read", &error))?;
         let store = open_store(home, caller).await?;
         let operations = Operations::new(store, Arc::new(settings), Arc::new(|_| false));
         Ok(Self { operations, place, caller: caller.clone() })
