@@ -4,6 +4,7 @@ mod agents;
 mod approvals;
 mod checklist;
 mod command_line;
+mod command_line;
 mod crashes;
 mod gates;
 mod stage;
