@@ -1,6 +1,6 @@
 //! Registered repositories.
 
-use cofferdam_core::ProjectId;
+use cofferdam_core::{Project, ProjectId, Source};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -22,6 +22,23 @@ pub struct ProjectResponse {
     /// How many of its runs may be under way at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u32>,
+}
+
+impl From<Project> for ProjectResponse {
+    fn from(project: Project) -> Self {
+        let (repo, reference) = match project.source {
+            Source::Empty => (String::new(), None),
+            Source::Local { path } => (path.to_string_lossy().into_owned(), None),
+            Source::Git { url, reference } => (url.to_string(), reference),
+        };
+        Self {
+            id: project.id,
+            name: project.name.to_string(),
+            repo,
+            reference,
+            max_concurrency: project.max_concurrency.map(Into::into),
+        }
+    }
 }
 
 /// All projects, by name.

@@ -2,12 +2,9 @@
 
 use cofferdam_api::{
     ArtifactResponse, AttemptResponse, AuditResponse, DeadLetterResponse, KeyResponse, MessageResponse,
-    NodeResponse, ProcessResponse, ProjectResponse, RunResponse, StartProcessResponse, StopAllResponse,
-    StopProcessResponse,
+    NodeResponse, ProcessResponse, RunResponse, StartProcessResponse, StopAllResponse, StopProcessResponse,
 };
-use cofferdam_core::{
-    AttemptRef, MessageState, ProcessName, Project, Receipt, RunId, SandboxId, Source, iso_time,
-};
+use cofferdam_core::{AttemptRef, MessageState, ProcessName, Receipt, RunId, SandboxId, iso_time};
 use cofferdam_operations::{Process, Started, Starting, Stopped, StoppedAll};
 use cofferdam_store::{
     Artifact, AttemptRecord, Audit, KeptLetter, KeyRecord, Letter, MessageRecord, NodeRecord, RunRecord,
@@ -74,21 +71,6 @@ pub(crate) fn artifact(run: &RunId, artifact: Artifact) -> ArtifactResponse {
     let Artifact { attempt, name, bytes, sha256, .. } = artifact;
     let href = format!("/api/v1/runs/{run}/artifacts/{attempt}/{name}");
     ArtifactResponse { attempt, name, bytes, sha256, href }
-}
-
-pub(crate) fn project(project: Project) -> ProjectResponse {
-    let (repo, reference) = match project.source {
-        Source::Empty => (String::new(), None),
-        Source::Local { path } => (path.to_string_lossy().into_owned(), None),
-        Source::Git { url, reference } => (url.to_string(), reference),
-    };
-    ProjectResponse {
-        id: project.id,
-        name: project.name.to_string(),
-        repo,
-        reference,
-        max_concurrency: project.max_concurrency.map(Into::into),
-    }
 }
 
 pub(crate) fn letter(kept: KeptLetter) -> DeadLetterResponse {

@@ -14,6 +14,7 @@ use crate::commands::init::InitArgs;
 use crate::commands::keys::KeysArgs;
 use crate::commands::logs::LogsArgs;
 use crate::commands::message::MessageArgs;
+use crate::commands::projects::ProjectsArgs;
 use crate::commands::ps::PsArgs;
 use crate::commands::restart::RestartArgs;
 use crate::commands::run::RunArgs;
@@ -21,6 +22,7 @@ use crate::commands::runs::RunsArgs;
 use crate::commands::sandbox::SandboxCommand;
 use crate::commands::serve::ServeArgs;
 use crate::commands::settings::SettingsCommand;
+use crate::commands::spec::SpecArgs;
 use crate::commands::start::StartArgs;
 use crate::commands::status::StatusArgs;
 use crate::commands::stop::StopArgs;
@@ -47,6 +49,10 @@ pub(crate) enum Command {
     /// Look at runs that failed for good, and replay them
     #[command(subcommand)]
     DeadLetter(DeadLetterCommand),
+    /// Register, list and forget repositories by name
+    Projects(ProjectsArgs),
+    /// Have work thought through in phases, each checked by a gate, before anybody does it
+    Spec(SpecArgs),
     /// Make, list and revoke keys of the service
     Keys(KeysArgs),
     /// See and change what may change while the service runs

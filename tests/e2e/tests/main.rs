@@ -47,6 +47,7 @@ mod settings;
 mod setup;
 mod shared_record;
 mod smoke;
+mod specs;
 mod system;
 mod through_broker;
 mod walls;

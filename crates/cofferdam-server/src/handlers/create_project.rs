@@ -29,5 +29,5 @@ pub(crate) async fn create_project(
     })
     .await?;
     let location = [(LOCATION, format!("/api/v1/projects/{}", project.id))];
-    Ok((StatusCode::CREATED, location, Json(wire::project(project))))
+    Ok((StatusCode::CREATED, location, Json(ProjectResponse::from(project))))
 }

@@ -6,7 +6,6 @@ use cofferdam_api::{ProjectRefText, ProjectResponse};
 use crate::access::By;
 use crate::errors::Answer;
 use crate::extract::Path;
-use crate::wire;
 
 /// A registered repository, by its id or its name.
 #[utoipa::path(get, path = "/api/v1/projects/{project}", tag = "projects", params(("project" = inline(ProjectRefText), Path)), responses(
@@ -14,5 +13,5 @@ use crate::wire;
     (status = 404, description = "There is no such project.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_project(By(actor, app): By, Path(project): Path<String>) -> Answer<ProjectResponse> {
-    Ok(Json(wire::project(app.operations().read_project(&actor, &project).await?)))
+    Ok(Json(ProjectResponse::from(app.operations().read_project(&actor, &project).await?)))
 }

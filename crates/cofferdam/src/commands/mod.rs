@@ -12,6 +12,7 @@ pub(crate) mod init;
 pub(crate) mod keys;
 pub(crate) mod logs;
 pub(crate) mod message;
+pub(crate) mod projects;
 pub(crate) mod ps;
 pub(crate) mod restart;
 pub(crate) mod run;
@@ -19,6 +20,7 @@ pub(crate) mod runs;
 pub(crate) mod sandbox;
 pub(crate) mod serve;
 pub(crate) mod settings;
+pub(crate) mod spec;
 pub(crate) mod start;
 pub(crate) mod status;
 pub(crate) mod stop;
@@ -47,6 +49,8 @@ pub(crate) async fn dispatch(command: Command, caller: &Caller) -> Result<ExitCo
         Command::Ask(args) => ask::run(&args, caller).await,
         Command::Message(args) => message::run(&args, caller).await,
         Command::Runs(args) => runs::run(args, caller).await,
+        Command::Projects(args) => projects::run(&args, caller).await,
+        Command::Spec(args) => spec::run(&args, caller).await,
         Command::Config(args) => config::run(&args, caller).await,
         Command::Db(command) => db::run(&command, caller).await,
         Command::Keys(args) => keys::run(&args, caller).await,

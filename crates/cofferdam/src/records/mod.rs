@@ -2,6 +2,7 @@
 
 mod here;
 mod keys;
+mod specs;
 mod there;
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use tempfile::TempPath;
 
 pub(crate) use self::here::{Here, failure as operation_failure};
 pub(crate) use self::keys::KeyRecords;
+pub(crate) use self::specs::{SpecRecords, SpecsHere};
 pub(crate) use self::there::{There, failure as client_failure};
 use crate::caller::Caller;
 use crate::exit::ExitCode;

@@ -11,3 +11,5 @@ mod on_the_host;
 mod permissions;
 mod read_only;
 mod stage;
+
+pub(crate) use stage::Cli;

@@ -7,3 +7,5 @@ mod config;
 mod containers;
 mod logins;
 mod stage;
+
+pub(crate) use stage::curl;
