@@ -72,7 +72,9 @@ pub use egress::{
 pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};
 pub use git_reference::git_reference;
-pub use ids::{AttemptRef, IdError, KeyId, NodeId, NodeRequestId, PlaceId, ProjectId, RunId, SandboxId, SpecId};
+pub use ids::{
+    AttemptRef, IdError, KeyId, NodeId, NodeRequestId, PlaceId, ProjectId, RunId, SandboxId, SpecId,
+};
 pub use image::{ImageReference, ImageReferenceError};
 pub use iso_time::iso_time;
 pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
@@ -118,22 +120,26 @@ pub use seal::{
 };
 pub use settings::{
     Added, Agent, AgentName, AgentSettings, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, AppleSettings,
-    ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl, BranchPattern, Capacity,
+    ApprovalsBy, ArtifactEndpoint, ArtifactRegion, ArtifactSettings, ArtifactUrl, BranchPattern, Capacity,
     ContainerNetwork, Count, Cpus, DiskSize, DockerSettings, DrainSeconds, Effective, EgressSettings,
     EngineAddress, ExecutionTimeMs, FilePattern, ForwardName, ForwardPort, ForwardSettings,
     GitCredentialSettings, GitHost, GitPath, GitScope, GitSettings, Imported, KeyPath, Layer, LeftOut,
     LimitOverrides, LimitSettings, MaskSettings, MaxAttempts, MaxConcurrency, MemorySize, ModelAlias,
-    ModelName, ModelSettings, NativeSettings, OciRuntime, OpenFiles, Origin, OutputSize, PidsLimit,
-    PolicyName, PolicySettings, PriceSetting, PriceSettings, PublicUrl, Refused, RepoPattern, RetentionDays,
-    RetentionSettings, RetentionSize, Role, RoleSettings, RolesSettings, RuntimeCommand, SandboxSettings,
-    SearchEndpoint, ServiceSettings, Settings, SettingsError, Size, Storage, StoreConnections, StorePooler,
-    StoreSettings, StoreUrl, TimeoutSeconds, TokenVariable, ToolSettings, VariableName, WebFetchSettings,
-    WebOrigin, WebSearch, add_agent, add_setting, import, read_layer, reference as settings_reference,
-    schema as settings_schema, set_mode, tighten,
+    ModelName, ModelSettings, NativeSettings, OciRuntime, OpenFiles, Origin, OutputSize, PhaseSettings,
+    PhaseTurns, PhasesSettings, PidsLimit, PolicyName, PolicySettings, PriceSetting, PriceSettings,
+    PublicUrl, Refused, RepoPattern, RetentionDays, RetentionSettings, RetentionSize, Role, RoleSettings,
+    RolesSettings, RuntimeCommand, SandboxSettings, SearchEndpoint, ServiceSettings, Settings, SettingsError,
+    Size, SpecSettings, Storage, StoreConnections, StorePooler, StoreSettings, StoreUrl, TimeoutSeconds,
+    TokenVariable, ToolSettings, VariableName, WebFetchSettings, WebOrigin, WebSearch, add_agent,
+    add_setting, import, read_layer, reference as settings_reference, schema as settings_schema, set_mode,
+    tighten,
 };
 pub use spec::{
-    GATE_TO_PASS, MOST_TRIES, PHASES_VERSION, Phase, PhaseDecision, PhaseOutput, PhasePlan, PhaseRecord,
-    PhaseStarted, PhaseState, Spec, SpecPlan, SpecProgress, SpecRun, SpecSetup, SpecStatus,
+    DecideSpecInput, ExecuteSpecInput, Execution, GATE_TO_PASS, LaunchSpecInput, MOST_TRIES, PHASES_VERSION,
+    Phase, PhaseDecision, PhaseInput, PhaseOutput, PhasePlan, PhaseRecord, PhaseStarted, PhaseState, Spec,
+    SpecInput, SpecListInput, SpecPlan, SpecProgress, SpecRun, SpecSetup, SpecStatus, UpdateSpecInput,
+    check_approval, check_execution, check_rejection, check_spec, check_spec_update, next_spec_request,
+    of_execution, phase_of, spec_request,
 };
 pub use system_config::{
     CONFIG_KEYS, ConfigKey, ConfigReport, ConfigUpdates, ConfigValue, LONGEST_CONFIG_VALUE, LaunchMode,
