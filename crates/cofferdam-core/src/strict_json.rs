@@ -63,6 +63,34 @@ pub fn object_of<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     reader.deserialize_map(KnownFields { fields, value: PhantomData })
 }
 
+/// Reads a type that derives with `#[serde(remote = "Self")]`: the derived reading, behind a look at the names of the fields. A
+/// misspelt one is told which was meant.
+macro_rules! reads_known_fields {
+    ($($value:ident: $fields:ident),+) => { $(
+        impl<'de> serde::Deserialize<'de> for $value {
+            fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+                struct Derived($value);
+
+                impl<'de> serde::Deserialize<'de> for Derived {
+                    fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+                        $value::deserialize(reader).map(Self)
+                    }
+                }
+
+                $crate::strict_json::object_of::<Derived, D>(reader, &$fields).map(|Derived(value)| value)
+            }
+        }
+
+        impl serde::Serialize for $value {
+            fn serialize<S: serde::Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+                $value::serialize(self, writer)
+            }
+        }
+    )+ };
+}
+
+pub(crate) use reads_known_fields;
+
 struct KnownFields<T> {
     fields: &'static [&'static str],
     value: PhantomData<T>,

@@ -46,6 +46,19 @@ texts! {
     ProjectRefText = "ProjectRef", "^[0-9A-Za-z][0-9A-Za-z._-]*$", "shop", 100;
     /// A project's name.
     ProjectNameText = "ProjectName", "^[0-9A-Za-z][0-9A-Za-z._/-]*$", "acme/shop", 100;
+    /// A spec's id.
+    SpecIdText = "SpecId", "^spec_[0-9a-hjkmnp-tv-z]{26}$", "spec_06ey5dtb0nxyva9ph4e4wpvgx8", 31;
+    /// What a spec is called.
+    SpecTitleText = "SpecTitle", r"^[^\u0000]*[^\s\u0000][^\u0000]*$", "Accept coupons",
+        bounds::LONGEST_SPEC_TITLE_CHARS;
+    /// What is wanted of a spec.
+    SpecDescriptionText = "SpecDescription", r"^[^\u0000]*[^\s\u0000][^\u0000]*$",
+        "A customer can enter one coupon at the till.", bounds::LONGEST_SPEC_DESCRIPTION_CHARS;
+    /// A phase of a spec that can be done.
+    PhaseText = "SpecPhase", "^(explore|prd|requirements|design|tasks|sync)$", "design", 12;
+    /// A place in the events of a spec: the run, and the number of the event in it.
+    SpecPositionText = "SpecPosition", r"^run_[0-9a-hjkmnp-tv-z]{26}\.[0-9]{1,15}$",
+        "run_06ey5dtb0nxyva9ph4e4wpvgx8.7", 46;
     /// A node's id.
     NodeIdText = "NodeId", "^node_[0-9a-hjkmnp-tv-z]{26}$", "node_06ey5dtb0nxyva9ph4e4wpvgx8", 31;
     /// A key's id. It is not the key.

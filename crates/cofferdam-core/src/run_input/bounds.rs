@@ -54,6 +54,12 @@ pub const MOST_OUTPUT_TOKENS: u32 = 128_000;
 pub const LEAST_THINKING_TOKENS: u32 = 1_024;
 /// The longest schema of an answer.
 pub const LONGEST_OUTPUT_SCHEMA_BYTES: usize = 100_000;
+/// The longest title of a spec, in characters.
+pub const LONGEST_SPEC_TITLE_CHARS: usize = 500;
+/// The longest description of a spec, in characters: it is part of every prompt.
+pub const LONGEST_SPEC_DESCRIPTION_CHARS: usize = 100_000;
+/// The longest reason for a decision about a phase, in characters.
+pub const LONGEST_REJECTION_CHARS: usize = 10_000;
 /// Services on the sandbox's own loopback.
 pub const MOST_FORWARDS: usize = 20;
 

@@ -62,7 +62,7 @@ impl InputError {
         Self::new(field, InputErrorKind::Conflict, problem, hint)
     }
 
-    pub(super) fn new(
+    pub(crate) fn new(
         field: &'static str,
         kind: InputErrorKind,
         problem: impl Into<String>,

@@ -37,3 +37,4 @@ pub use self::source::find_source;
 pub use self::surroundings::{MayNamePath, PathUse, Surroundings, Variable};
 pub use self::syntax::{FIELDS as INPUT_FIELDS, InputSyntax};
 pub use self::validate::{Context, Placing, Validated, Workspace, validate};
+pub(crate) use self::work::check_text;

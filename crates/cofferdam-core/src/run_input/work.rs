@@ -180,7 +180,7 @@ fn agent_field(input: &RunInput, overrides: &RunOverrides) -> Option<&'static st
 }
 
 /// Refuses a text that is too long.
-pub(super) fn check_text(
+pub(crate) fn check_text(
     field: &'static str,
     text: Option<&str>,
     chars: usize,

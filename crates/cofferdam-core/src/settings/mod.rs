@@ -24,6 +24,7 @@ mod runtime;
 mod sandbox;
 mod schema;
 mod service;
+mod specs;
 mod store;
 mod store_url;
 mod tools;
@@ -69,6 +70,7 @@ pub use self::service::{
     AllowedHost, AllowedMode, AllowedRoot, BranchPattern, Capacity, DrainSeconds, ExecutionTimeMs, PublicUrl,
     RepoPattern, ServiceSettings, WebOrigin,
 };
+pub use self::specs::{ApprovalsBy, PhaseSettings, PhaseTurns, PhasesSettings, SpecSettings};
 pub use self::store::{StoreConnections, StorePooler, StoreSettings};
 pub use self::store_url::StoreUrl;
 pub use self::tools::{SearchEndpoint, ToolSettings, WebFetchSettings, WebSearch};
@@ -106,6 +108,8 @@ pub struct Settings {
     pub prices: PriceSettings,
     /// The tools of direct runs.
     pub tools: ToolSettings,
+    /// How specs are worked on, phase by phase.
+    pub specs: SpecSettings,
 }
 
 /// What sealed sandboxes may reach.

@@ -8,11 +8,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::{
-    Agent, AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ArtifactEndpoint, ArtifactRegion,
-    ArtifactUrl, BranchPattern, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern, ForwardName,
-    ForwardPort, GitHost, GitPath, ModelAlias, ModelName, OciRuntime, PolicyName, PublicUrl, RepoPattern,
-    RetentionDays, RetentionSize, RuntimeCommand, Settings, Size, Storage, StorePooler, StoreUrl,
-    TokenVariable, VariableName, WebOrigin, WebSearch,
+    Agent, AgentName, AllowEntry, AllowedHost, AllowedMode, AllowedRoot, ApprovalsBy, ArtifactEndpoint,
+    ArtifactRegion, ArtifactUrl, BranchPattern, ContainerNetwork, Count, Cpus, EngineAddress, FilePattern,
+    ForwardName, ForwardPort, GitHost, GitPath, ModelAlias, ModelName, OciRuntime, PolicyName, PublicUrl,
+    RepoPattern, RetentionDays, RetentionSize, RuntimeCommand, Settings, Size, Storage, StorePooler,
+    StoreUrl, TokenVariable, VariableName, WebOrigin, WebSearch,
 };
 use crate::access::Visibility;
 use crate::egress::{AllowRule, HostPort};
@@ -101,6 +101,7 @@ values! {
     Network => { "enum": ["sealed", "none", "open"] },
     PathMappingMode => { "enum": ["mapped", "same-path"] },
     Storage => { "enum": ["disk", "memory"] },
+    ApprovalsBy => { "enum": ["owner", "system"] },
     WebSearch => { "type": "string", "pattern": "^(vendor|off|https?://.+)$" },
     Agent => { "enum": Agent::names() },
     AgentName => { "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },

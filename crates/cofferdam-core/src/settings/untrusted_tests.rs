@@ -39,7 +39,8 @@ fn what_opens_something_is_left_out_and_named() {
         "artifacts": {"url": "s3://evil", "endpoint": "https://evil.example"},
         "retention": {"runs_days": 1, "audit_days": 1},
         "prices": {"models": {"claude": {"input": 0, "output": 0}}},
-        "tools": {"web_fetch": {"allow": ["evil.example:443"]}, "web_search": "https://evil.example/search"}
+        "tools": {"web_fetch": {"allow": ["evil.example:443"]}, "web_search": "https://evil.example/search"},
+        "specs": {"max_seconds": 600000, "approvals_by": "owner", "phases": {"explore": {"seconds": 9000}}}
     });
     let (before, after, refused) = over(&json!({}), &hostile);
     // A shorter list is stricter: of a preset nothing is left.
@@ -85,6 +86,9 @@ fn what_opens_something_is_left_out_and_named() {
             r#"service.capacity 1"#,
             r#"service.listen "0.0.0.0:80""#,
             r#"service.visibility "all""#,
+            r#"specs.approvals_by "owner""#,
+            r#"specs.max_seconds 600000"#,
+            r#"specs.phases.explore.seconds 9000"#,
             r#"store.max_connections 1"#,
             r#"store.url "postgres://me:***@evil.example/x""#,
             r#"tools.web_fetch.allow ["evil.example:443"]"#,

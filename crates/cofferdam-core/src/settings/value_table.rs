@@ -243,6 +243,24 @@ pub(super) fn rows() -> Vec<Row> {
         json!(["vendor", "off", "https://searx.example/search"]),
         &[(json!("on"), "`on` is not known; type `vendor`")],
     );
+    for [seconds, turns] in [
+        ["specs.phases.explore.seconds", "specs.phases.explore.max_turns"],
+        ["specs.phases.prd.seconds", "specs.phases.prd.max_turns"],
+        ["specs.phases.requirements.seconds", "specs.phases.requirements.max_turns"],
+        ["specs.phases.design.seconds", "specs.phases.design.max_turns"],
+        ["specs.phases.tasks.seconds", "specs.phases.tasks.max_turns"],
+        ["specs.phases.sync.seconds", "specs.phases.sync.max_turns"],
+        ["specs.phases.implement.seconds", "specs.phases.implement.max_turns"],
+    ] {
+        row(seconds, json!([1, "300"]), &[(json!(0), "`0` is not a whole number between 1 and 604800")]);
+        row(turns, json!([1, 25]), &[(json!(0), "`0` is not a whole number between 1 and 10000")]);
+    }
+    row("specs.max_seconds", json!([1, 3_600]), &[(json!(0), "between 1 and 604800")]);
+    row(
+        "specs.approvals_by",
+        json!(["owner", "system"]),
+        &[(json!("me"), "`me` is not known; type one of `owner`, `system`")],
+    );
     row("prices.as_of", json!(["2026-10-01"]), &[text()]);
     row("prices.models.my-model.input", json!([1.0, 0]), &[price()]);
     row("prices.models.my-model.output", json!([4]), &[price(), (json!("4"), "type ")]);

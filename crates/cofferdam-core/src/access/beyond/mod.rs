@@ -61,9 +61,9 @@ impl Lists<'_> {
             return Vec::new();
         }
         let mut beyond = match &request.work {
-            Work::Direct(_) => of_policy::of_every_run(&request.policy, self.settings),
+            Work::Direct(_) => of_policy::of_every_run(request, self.settings),
             Work::Program { .. } | Work::Spec(_) | Work::Agent { .. } => {
-                of_policy::whatever_the_policy(actor, &request.policy, self.settings)
+                of_policy::whatever_the_policy(actor, request, self.settings)
             }
         };
         beyond.extend(self.under_a_policy(request));

@@ -5,11 +5,14 @@ use crate::egress::{AllowRule, PRESETS};
 use crate::mask::Mask;
 use crate::policy::{Limits, LimitsRule, Mode, Network, Policy};
 use crate::quantity::show_bytes;
+use crate::run::RunRequest;
 use crate::run_input::{MODEL_KEYS, allow_rules};
 use crate::settings::{EgressSettings, PolicySettings, SandboxSettings, ServiceSettings, Settings};
+use crate::work::Work;
 
 /// What is the same under every policy of the settings, for work that a process does.
-pub(super) fn whatever_the_policy(actor: &Actor, policy: &Policy, settings: &Settings) -> Vec<Beyond> {
+pub(super) fn whatever_the_policy(actor: &Actor, request: &RunRequest, settings: &Settings) -> Vec<Beyond> {
+    let policy = &request.policy;
     let mut beyond = Vec::new();
     beyond.extend(mode_and_network(actor, policy, settings));
     if let Some(mount) = policy.mounts.first() {
@@ -22,18 +25,24 @@ pub(super) fn whatever_the_policy(actor: &Actor, policy: &Policy, settings: &Set
         beyond.push(Beyond::new("options.vendor_tools", problem));
     }
     beyond.extend(container(policy, &settings.sandbox));
-    beyond.extend(of_every_run(policy, settings));
+    beyond.extend(of_every_run(request, settings));
     beyond
 }
 
 /// What is the same for every run, whatever it does. A direct run has no mode that could be bound, and the only tool that the
 /// vendor runs for it is the search that the settings leave to everybody.
-pub(super) fn of_every_run(policy: &Policy, settings: &Settings) -> Vec<Beyond> {
+pub(super) fn of_every_run(request: &RunRequest, settings: &Settings) -> Vec<Beyond> {
+    let policy = &request.policy;
     let mut beyond = Vec::new();
     if policy.limits_rule == LimitsRule::BestEffort {
         beyond.push(Beyond::new("limits", "they are best effort".to_owned()));
     }
-    let most_ms = u64::from(settings.service.max_execution_time_ms.count());
+    let most_ms = match request.work {
+        Work::Spec(_) => u64::from(settings.specs.max_seconds.count()) * 1_000,
+        Work::Program { .. } | Work::Direct(_) | Work::Agent { .. } => {
+            u64::from(settings.service.max_execution_time_ms.count())
+        }
+    };
     if policy.timeout_ms > most_ms {
         let problem = format!("{} ms is more than {most_ms} ms", policy.timeout_ms);
         beyond.push(Beyond::new("options.timeout_ms", problem));

@@ -1,10 +1,10 @@
 //! What a caller asks, as it was written: nothing here is checked yet but the names of the fields.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::strict_json::{object_of, present, whole};
+use crate::strict_json::{present, reads_known_fields, whole};
 use crate::text_schema::{DirectToolText, ModelText, ProjectNameText, RunIdText, SayingText};
 
 /// A question to a model, which answers it without a sandbox. `POST /execute/sdk` takes it.
@@ -127,31 +127,6 @@ impl AskOptions {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// The derived reading, behind a look at the names of the fields: a misspelt one is told which was meant.
-macro_rules! reads_known_fields {
-    ($($value:ident: $fields:ident),+) => { $(
-        impl<'de> Deserialize<'de> for $value {
-            fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-                struct Derived($value);
-
-                impl<'de> Deserialize<'de> for Derived {
-                    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-                        $value::deserialize(reader).map(Self)
-                    }
-                }
-
-                object_of::<Derived, D>(reader, &$fields).map(|Derived(value)| value)
-            }
-        }
-
-        impl Serialize for $value {
-            fn serialize<S: serde::Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
-                $value::serialize(self, writer)
-            }
-        }
-    )+ };
 }
 
 reads_known_fields!(AskInput: OWN, AskOptions: OPTIONS);
