@@ -72,7 +72,9 @@ pub use egress::{
 pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};
 pub use git_reference::git_reference;
-pub use ids::{AttemptRef, IdError, KeyId, NodeId, NodeRequestId, PlaceId, ProjectId, RunId, SandboxId, SpecId};
+pub use ids::{
+    AttemptRef, IdError, KeyId, NodeId, NodeRequestId, PlaceId, ProjectId, RunId, SandboxId, SpecId,
+};
 pub use image::{ImageReference, ImageReferenceError};
 pub use iso_time::iso_time;
 pub use loopback::{ALWAYS_REWRITTEN, RewriteLoopback, RewriteLoopbackError, rewrite as rewrite_loopback};
@@ -90,8 +92,8 @@ pub use policy::{
 pub use process::{DesiredState, Environment, ProcessKind, ProcessName, ProcessStatus, UnknownProcess};
 pub use project::{Project, ProjectInput, ProjectName};
 pub use protocol::{
-    AgentReport, FromWorker, Gateway, Job, KeptSession, LineError, Login, MAX_EVENT_TEXT, ToWorker,
-    WorkerExited, worker_line,
+    AgentReport, FromWorker, Gateway, Job, KeptSession, LineError, Login, MAX_EVENT_TEXT, NumberedSeal,
+    ToWorker, WorkerExited, worker_line,
 };
 pub use publish::{BranchName, CommitMessage, Publish};
 pub use quantity::{

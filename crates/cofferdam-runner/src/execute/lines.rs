@@ -3,7 +3,7 @@
 //! An agent that prints 50,000 lines must not cost 50,000 commits. So whatever has arrived while the last
 //! batch was stored makes the next one.
 
-use cofferdam_core::{EventType, FromWorker, InsideSeal, NewEvent, WorkerExited, worker_line};
+use cofferdam_core::{EventType, FromWorker, NewEvent, NumberedSeal, WorkerExited, worker_line};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::mpsc;
@@ -26,7 +26,7 @@ pub(crate) enum Line {
     /// To be stored.
     Event(NewEvent),
     /// The measured seal, and the number of its line.
-    Seal(Box<InsideSeal>, u64),
+    Seal(Box<NumberedSeal>, u64),
     /// The last line.
     Exited(WorkerExited),
     /// What became of a message.

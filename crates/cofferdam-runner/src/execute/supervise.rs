@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentEnd, Breach, EventType, FailureClass, Gateway, InsideSeal, Job, Network, NewEvent, Outcome, Policy,
-    Seal, ToWorker, WorkerExited, inside,
+    AgentEnd, Breach, EventType, FailureClass, Gateway, Job, Network, NewEvent, NumberedSeal, Outcome,
+    Policy, Seal, ToWorker, WorkerExited, inside,
 };
 use cofferdam_sandbox::{Backend, Process, Sandbox};
 use cofferdam_store::failpoint;
@@ -272,9 +272,9 @@ impl Supervised<'_> {
                     attempt.append(std::mem::take(&mut events)).await?;
                     self.mail.receive(attempt, receipt).await?;
                 }
-                Line::Seal(inside, seq) => {
+                Line::Seal(measured, seq) => {
                     attempt.held.append(&mut events);
-                    self.judge(attempt, *inside, seq).await?;
+                    self.judge(attempt, *measured, seq).await?;
                 }
             }
         }
@@ -282,8 +282,14 @@ impl Supervised<'_> {
     }
 
     /// Compares the seal with the policy. The agent starts only if nothing is missing.
-    async fn judge(&mut self, attempt: &mut Attempt<'_>, inside: InsideSeal, seq: u64) -> Result<(), Stop> {
+    async fn judge(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        measured: NumberedSeal,
+        seq: u64,
+    ) -> Result<(), Stop> {
         self.measured = true;
+        let NumberedSeal { number, inside } = measured;
         let policy = attempt.claimed.request.policy.clone();
         let seal = Seal {
             mode: policy.mode,
@@ -301,7 +307,7 @@ impl Supervised<'_> {
         attempt.tell(stored);
         if breaches.is_empty() {
             attempt.stage(Stage::Running);
-            self.send(&ToWorker::Start).await;
+            self.send(&ToWorker::Start { number }).await;
             failpoint("runner.start_sent");
         } else {
             self.refused = Some(refusal(&breaches));

@@ -26,7 +26,7 @@ impl Session {
                     return Ok(Awaited::Cancelled);
                 }
                 Next::Deadline => return Ok(Awaited::Nothing),
-                Next::Input(Input::Host(ToWorker::Start)) => {
+                Next::Input(Input::Host(ToWorker::Start { .. })) => {
                     self.log("ignored a start that came before its job")?;
                 }
                 Next::Input(Input::Host(ToWorker::Message { id, .. })) => self.refuse(&id, "not_started")?,
@@ -35,11 +35,13 @@ impl Session {
         }
     }
 
-    /// Whether the agent is to be started.
-    pub(super) fn await_start(&mut self, job: &Job) -> io::Result<bool> {
+    /// Whether the process of this number is to be started.
+    pub(super) fn await_start(&mut self, job: &Job, number: u32) -> io::Result<bool> {
         loop {
             match self.next(None)? {
-                Next::Input(Input::Host(ToWorker::Start)) => return Ok(true),
+                Next::Input(Input::Host(ToWorker::Start { number: meant })) if meant == number => {
+                    return Ok(true);
+                }
                 Next::Input(Input::Host(ToWorker::Cancel { .. } | ToWorker::End)) => return Ok(false),
                 Next::Input(Input::Host(ToWorker::Job(second))) => self.repeat_job(job, &second)?,
                 Next::Input(Input::Host(ToWorker::Message { id, .. })) => self.refuse(&id, "not_started")?,
