@@ -63,8 +63,8 @@ pub trait Adapter {
 pub fn for_work(work: &Work) -> Box<dyn Adapter + Send> {
     match work {
         Work::Program { argv } => Box::new(CommandAdapter::new(argv.clone())),
-        // No process does it, and no worker is given it: a program without a name is none that could be started.
-        Work::Direct(_) => Box::new(CommandAdapter::new(Vec::new())),
+        // No one process does it, and no worker is given it: a program without a name is none that could be started.
+        Work::Direct(_) | Work::Spec(_) => Box::new(CommandAdapter::new(Vec::new())),
         Work::Agent { agent, setup } => (profile(*agent).adapter)(setup.clone()),
     }
 }

@@ -120,7 +120,7 @@ impl RunRequest {
     pub fn shown_mode(&self) -> String {
         match &self.work {
             Work::Direct(_) => self.work.provider().to_owned(),
-            Work::Program { .. } | Work::Agent { .. } => self.policy.mode.to_string(),
+            Work::Program { .. } | Work::Spec(_) | Work::Agent { .. } => self.policy.mode.to_string(),
         }
     }
 }

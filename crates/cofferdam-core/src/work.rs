@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::direct::DirectSetup;
 use crate::permission::PermissionMode;
 use crate::settings::Agent;
+use crate::spec::SpecSetup;
 
 /// What a run does: a closed set. Whoever tells its kinds apart matches all of them, so that the compiler names every
 /// place that a new kind has to be thought of.
 ///
 /// It is written flat, under the key `agent` of a request and of a job: `{"provider": "codex", "prompt": …}`, or
-/// `{"provider": "command", "argv": […]}`, or `{"provider": "direct", "prompt": …, "model": …}`.
+/// `{"provider": "command", "argv": […]}`, or `{"provider": "direct", "prompt": …, "model": …}`, or
+/// `{"provider": "spec", "id": …, "agent": "codex", "phases": […]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "provider", expecting = "an agent with its prompt, or a program with its arguments")]
 pub enum Work {
@@ -23,6 +25,9 @@ pub enum Work {
     /// A conversation with a model that we hold ourselves. No process is started for it.
     #[serde(rename = "direct")]
     Direct(Box<DirectSetup>),
+    /// Phases of a spec, one after the other, each with a coding agent.
+    #[serde(rename = "spec")]
+    Spec(Box<SpecSetup>),
     /// A coding agent, with a task.
     #[serde(untagged)]
     Agent {
@@ -67,6 +72,7 @@ impl Work {
         match self {
             Self::Program { .. } => "command",
             Self::Direct(_) => "direct",
+            Self::Spec(_) => "spec",
             Self::Agent { agent, .. } => agent.as_str(),
         }
     }
@@ -76,6 +82,7 @@ impl Work {
     pub fn agent(&self) -> Option<Agent> {
         match self {
             Self::Program { .. } | Self::Direct(_) => None,
+            Self::Spec(setup) => Some(setup.agent),
             Self::Agent { agent, .. } => Some(*agent),
         }
     }
@@ -85,7 +92,16 @@ impl Work {
     pub fn direct(&self) -> Option<&DirectSetup> {
         match self {
             Self::Direct(setup) => Some(setup),
-            Self::Program { .. } | Self::Agent { .. } => None,
+            Self::Program { .. } | Self::Spec(_) | Self::Agent { .. } => None,
+        }
+    }
+
+    /// Which phases of which spec it is; `None` for anything else.
+    #[must_use]
+    pub fn spec(&self) -> Option<&SpecSetup> {
+        match self {
+            Self::Spec(setup) => Some(setup),
+            Self::Program { .. } | Self::Direct(_) | Self::Agent { .. } => None,
         }
     }
 }
@@ -117,11 +133,31 @@ mod tests {
     }
 
     #[test]
+    fn a_stretch_of_a_spec_names_its_agent_inside() {
+        let written = json!({
+            "provider": "spec",
+            "id": "spec_00000000000000000000000001",
+            "project": "prj_00000000000000000000000001",
+            "agent": "codex",
+            "title": "Accept coupons",
+            "description": "At the till.",
+            "phases_version": 1,
+            "phases": [{ "phase": "explore", "seconds": 180, "max_turns": 20 }],
+        });
+        let work: Work = serde_json::from_value(written.clone()).unwrap();
+        assert_eq!((work.provider(), work.agent()), ("spec", Some(Agent::Codex)));
+        assert_eq!(work.spec().map(|setup| setup.title.as_str()), Some("Accept coupons"));
+        assert!(work.direct().is_none());
+        assert_eq!(serde_json::to_value(&work).unwrap(), written);
+    }
+
+    #[test]
     fn what_is_no_work_is_refused() {
         for text in [
             json!({ "provider": "gemini", "prompt": "x" }),
             json!({ "provider": "command" }),
             json!({ "provider": "codex", "argv": ["true"] }),
+            json!({ "provider": "spec", "agent": "codex" }),
             json!({ "prompt": "x" }),
         ] {
             let error = serde_json::from_value::<Work>(text.clone()).unwrap_err().to_string();

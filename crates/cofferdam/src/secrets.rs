@@ -119,10 +119,13 @@ impl CallerSecrets {
     pub(crate) fn choose_for(&self, work: &Work) -> Result<Option<ModelChoice>, LoginError> {
         match work {
             Work::Program { .. } | Work::Direct(_) => Ok(None),
-            Work::Agent { agent, setup } => {
-                self.choose(*agent, (profile(*agent).vendors)(setup.model.as_deref())).map(Some)
-            }
+            Work::Agent { agent, setup } => self.choose_for_agent(*agent, setup.model.as_deref()).map(Some),
+            Work::Spec(setup) => self.choose_for_agent(setup.agent, setup.model.as_deref()).map(Some),
         }
+    }
+
+    fn choose_for_agent(&self, agent: Agent, model: Option<&str>) -> Result<ModelChoice, LoginError> {
+        self.choose(agent, (profile(agent).vendors)(model))
     }
 
     /// What opens the model of some work. A login is for the CLI that it comes with, and a direct run has none.
@@ -137,7 +140,7 @@ impl CallerSecrets {
                        Claude Code is for its CLI alone"
                     .to_owned(),
             }),
-            Work::Program { .. } | Work::Agent { .. } => self.choose_for(work).map_err(|error| no_model(&error)),
+            Work::Program { .. } | Work::Spec(_) | Work::Agent { .. } => self.choose_for(work).map_err(|error| no_model(&error)),
         }
     }
 

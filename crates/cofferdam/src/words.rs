@@ -112,6 +112,7 @@ pub(crate) fn command(work: &Work, most: usize) -> String {
     match work {
         Work::Program { argv } => sanitize::short_line(&argv.join(" "), most),
         Work::Direct(setup) => sanitize::short_line(&format!("direct: {}", setup.prompt), most),
+        Work::Spec(setup) => sanitize::short_line(&format!("spec: {}", setup.title), most),
         Work::Agent { agent, setup } => sanitize::short_line(&format!("{}: {}", agent, setup.prompt), most),
     }
 }

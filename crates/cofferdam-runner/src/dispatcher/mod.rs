@@ -433,7 +433,7 @@ impl Dispatcher {
         let run = claimed.attempt.run.clone();
         let mode = match &claimed.request.work {
             Work::Direct(_) => None,
-            Work::Program { .. } | Work::Agent { .. } => Some(claimed.request.policy.mode),
+            Work::Program { .. } | Work::Spec(_) | Work::Agent { .. } => Some(claimed.request.policy.mode),
         };
         let task = self.executing.spawn(async move {
             let (_open, cancel) = watch::channel(Cancel::No);

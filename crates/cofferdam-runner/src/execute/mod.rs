@@ -121,6 +121,10 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
     }
     match attempt.claimed.request.work.clone() {
         Work::Direct(setup) => direct::run(attempt, &setup).await,
+        Work::Spec(_) => {
+            let message = "this node does not work on the phases of a spec";
+            Ok(Outcome::failed(FailureClass::Refused, message))
+        }
         Work::Program { .. } | Work::Agent { .. } => run_in_sandbox(attempt, left).await,
     }
 }

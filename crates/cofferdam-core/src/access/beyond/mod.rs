@@ -62,7 +62,7 @@ impl Lists<'_> {
         }
         let mut beyond = match &request.work {
             Work::Direct(_) => of_policy::of_every_run(&request.policy, self.settings),
-            Work::Program { .. } | Work::Agent { .. } => {
+            Work::Program { .. } | Work::Spec(_) | Work::Agent { .. } => {
                 of_policy::whatever_the_policy(actor, &request.policy, self.settings)
             }
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cofferdam_api::DryRunResponse;
-use cofferdam_core::{Limits, MountAccess, Network, Policy, RunRequest, Source, Work, show_bytes};
+use cofferdam_core::{Agent, Limits, MountAccess, Network, Policy, RunRequest, Source, Work, show_bytes};
 use serde_json::json;
 
 use crate::exit::ExitCode;
@@ -46,11 +46,20 @@ fn agent(request: &RunRequest) -> String {
     match &request.work {
         Work::Program { argv } => format!("none: the program {}", argv.join(" ")),
         Work::Direct(setup) => format!("none: a conversation with {}", setup.model),
-        Work::Agent { agent, setup } => {
-            let model = setup.model.as_deref().unwrap_or("of its own choice");
-            format!("{agent}, model {model}")
+        Work::Spec(setup) => {
+            let phases: Vec<&str> = setup.phases.iter().map(|plan| plan.phase.as_str()).collect();
+            format!(
+                "{}, on phases of a spec: {}",
+                with_model(setup.agent, setup.model.as_deref()),
+                phases.join(", ")
+            )
         }
+        Work::Agent { agent, setup } => with_model(*agent, setup.model.as_deref()),
     }
+}
+
+fn with_model(agent: Agent, model: Option<&str>) -> String {
+    format!("{agent}, model {}", model.unwrap_or("of its own choice"))
 }
 
 fn repository(request: &RunRequest) -> String {
@@ -130,7 +139,7 @@ fn list(entries: impl Iterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cofferdam_core::{Agent, Mount, PromptSetup, RunId};
+    use cofferdam_core::{Mount, PromptSetup, RunId};
 
     use super::*;
 

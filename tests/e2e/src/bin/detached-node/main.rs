@@ -98,6 +98,7 @@ fn model(work: &Work) -> Result<Option<ModelChoice>, NoModel> {
     let (cli, vendors) = match work {
         Work::Program { .. } => return Ok(None),
         Work::Direct(_) => (None, &[Vendor::Anthropic][..]),
+        Work::Spec(setup) => (Some(setup.agent), (profile(setup.agent).vendors)(setup.model.as_deref())),
         Work::Agent { agent, setup } => (Some(*agent), (profile(*agent).vendors)(setup.model.as_deref())),
     };
     let has_key =
