@@ -189,7 +189,11 @@ impl From<cofferdam_store::Error> for ApiError {
             )
             .with(json!({ "run_id": run })),
             // Such as a NUL in a message.
-            Error::Text { .. } => Self::new(ErrorCode::InvalidRequest, text),
+            Error::Text { .. }
+            | Error::NoSuchSpec { .. }
+            | Error::SpecExists { .. }
+            | Error::SpecBusy { .. }
+            | Error::RunOfSpec { .. } => Self::new(ErrorCode::InvalidRequest, text),
             // The operations tell of an end that comes too early or too late in their own words.
             Error::RunEnded { .. }
             | Error::NotFinal { .. }

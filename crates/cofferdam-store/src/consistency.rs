@@ -5,7 +5,7 @@
 pub struct Problem {
     /// What is wrong.
     pub what: String,
-    /// With what: a run, or the database itself.
+    /// With what: a run, a spec, or the database itself.
     pub subject: String,
 }
 
@@ -20,16 +20,16 @@ pub struct Examined {
     pub problems: Vec<Problem>,
 }
 
-/// A rule of the record: a question in the SQL that both databases speak, whose answers are the runs that break it.
+/// A rule of the record: a question in the SQL that both databases speak, whose answers are the runs, or specs, that break it.
 pub(crate) struct Rule {
     pub(crate) what: &'static str,
     pub(crate) broken_by: &'static str,
 }
 
 impl Rule {
-    /// A run breaks it.
-    pub(crate) fn problem(&self, run: String) -> Problem {
-        Problem { what: self.what.to_owned(), subject: run }
+    /// A run or a spec breaks it.
+    pub(crate) fn problem(&self, subject: String) -> Problem {
+        Problem { what: self.what.to_owned(), subject }
     }
 }
 
@@ -83,5 +83,16 @@ pub(crate) const RULES: &[Rule] = &[
         what: "it is marked as a dead letter and has none, or has one and is not marked",
         broken_by: "SELECT runs.id FROM runs LEFT JOIN dead_letters ON dead_letters.run = runs.id \
             WHERE (dead_letters.run IS NOT NULL) <> (CASE WHEN runs.dead_letter THEN 1 ELSE 0 END = 1)",
+    },
+    Rule {
+        what: "it is a run of a spec that is not on record",
+        broken_by: "SELECT runs.id FROM runs LEFT JOIN specs ON specs.id = runs.spec \
+            WHERE runs.spec IS NOT NULL AND specs.id IS NULL",
+    },
+    Rule {
+        what: "its versions are not numbered from 1 to that of the spec",
+        broken_by: "SELECT specs.id FROM specs LEFT JOIN (SELECT spec, count(*) AS count, max(number) AS last \
+            FROM spec_versions GROUP BY spec) AS written ON written.spec = specs.id \
+            WHERE coalesce(written.count, 0) <> specs.version OR coalesce(written.last, 0) <> specs.version",
     },
 ];

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use cofferdam_core::{RunId, RunState};
+use cofferdam_core::{RunId, RunState, SpecId};
 
 use crate::message::MessageId;
 
@@ -133,6 +133,34 @@ pub enum Error {
     RunExists {
         /// The run.
         run: RunId,
+    },
+    /// There is no such spec.
+    #[error("there is no spec {spec}")]
+    NoSuchSpec {
+        /// The spec.
+        spec: SpecId,
+    },
+    /// There is a spec of this id already, with other words or of somebody else.
+    #[error("there is already a spec {spec}")]
+    SpecExists {
+        /// The spec.
+        spec: SpecId,
+    },
+    /// A run works on the spec, which is not changed meanwhile.
+    #[error("run {run} works on spec {spec}")]
+    SpecBusy {
+        /// The spec.
+        spec: SpecId,
+        /// The run.
+        run: RunId,
+    },
+    /// The run belongs to a spec: it is started with the spec alone, and stays on record while it is the last one of it.
+    #[error("run {run} belongs to spec {spec}")]
+    RunOfSpec {
+        /// The run.
+        run: RunId,
+        /// The spec.
+        spec: SpecId,
     },
     /// A stored value cannot be read, such as one that a newer Cofferdam wrote.
     #[error("the stored {what} of run {run} cannot be read")]

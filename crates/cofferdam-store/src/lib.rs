@@ -34,6 +34,7 @@ mod process_record;
 mod record;
 mod repeated;
 mod session;
+mod spec;
 mod sqlite;
 mod store;
 mod stored;
@@ -64,6 +65,9 @@ pub use record::{
     AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
     LiveRun, NewArtifact, NewTurns, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord,
     Slots, StateCounts, StoredTurn,
+};
+pub use spec::{
+    Decided, Executed, NewSpec, PhaseNews, SpecEdit, SpecExecution, SpecList, SpecVersion, WrittenOutput,
 };
 pub use sqlite::Sqlite;
 pub use store::{ConfigEntry, Store};

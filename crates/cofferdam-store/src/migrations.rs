@@ -38,6 +38,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0010_turns.sql"),
         postgres: include_str!("../migrations/postgres/0010_turns.sql"),
     },
+    Migration {
+        version: 11,
+        sqlite: include_str!("../migrations/sqlite/0011_specs.sql"),
+        postgres: include_str!("../migrations/postgres/0011_specs.sql"),
+    },
 ];
 
 /// The newest version that this program knows.

@@ -4,13 +4,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use cofferdam_core::{
-    Action, ConfigUpdates, DesiredState, ErrorClass, KeyId, Outcome, OwnerName, ProcessName, Project,
-    ProjectId, RunState, Scopes, Source,
+    Action, ConfigUpdates, DesiredState, ErrorClass, KeyId, Outcome, OwnerName, Phase, PhaseState,
+    ProcessName, Project, ProjectId, RunState, Scopes, Source,
 };
 use cofferdam_store::{
-    AuditOutcome, Mandate, MessageKind, NewKey, NewTurns, Receipt, Retention, Slots, Store,
+    AuditOutcome, Mandate, MessageKind, NewKey, NewTurns, Receipt, Retention, Slots, SpecEdit, Store,
 };
 
+use crate::fixture::specs::{execution, new_spec, passes, spec, spec_id, stretch};
 use crate::fixture::{
     Fixture, LEASE_MS, dead, entries, event_types, left, line, lost, mandate, node, owner, request, rules,
 };
@@ -19,7 +20,7 @@ const DATABASE: &str = "COFFERDAM_TEST_DATABASE";
 const SIGKILL: i32 = 9;
 
 /// The changes that the process makes on somebody's behalf, in this order, and the failpoint after each.
-const CHANGES: [(Action, &str); 15] = [
+const CHANGES: [(Action, &str); 20] = [
     (Action::CreateRun, "store.enqueue"),
     (Action::SendMessage, "store.add_message"),
     (Action::AllowHost, "store.allow"),
@@ -35,6 +36,11 @@ const CHANGES: [(Action, &str); 15] = [
     (Action::RemoveDeadLetter, "store.remove_letter"),
     (Action::ChangeConfig, "store.change_config"),
     (Action::StartProcess, "store.set_desired"),
+    (Action::CreateSpec, "store.create_spec"),
+    (Action::UpdateSpec, "store.update_spec"),
+    (Action::ExecuteSpec, "store.execute_spec"),
+    (Action::DecideSpec, "store.reject_phase"),
+    (Action::DecideSpec, "store.approve_phase"),
 ];
 
 fn by(action: Action, now_ms: u64) -> Mandate {
@@ -76,8 +82,34 @@ async fn victim() {
     store.change_config(&by(Action::ChangeConfig, 2_800), &config()).await.unwrap();
     let wanted = [(ProcessName::Dispatcher, DesiredState::Running)];
     store.set_desired(&by(Action::StartProcess, 2_800), &node(1), &wanted).await.unwrap();
+    change_specs(&store).await;
     store.expire(&Retention { runs_before_ms: Some(3_000), ..Retention::default() }).await.unwrap();
     panic!("the failpoint did not kill this process");
+}
+
+/// What a spec comes to: run 4 passes a phase that is rejected, run 5 passes it again, and run 6 follows its approval.
+async fn change_specs(store: &Store) {
+    let id = spec_id(1);
+    store.create_spec(&by(Action::CreateSpec, 2_900), &new_spec(1)).await.unwrap();
+    let edit = SpecEdit { title: Some("Night mode".to_owned()), ..SpecEdit::default() };
+    let edited = store.update_spec(&by(Action::UpdateSpec, 2_910), &id, &edit).await.unwrap();
+    let execution = execution(&edited, stretch(4, 1));
+    store.execute_spec(&by(Action::ExecuteSpec, 2_920), &id, &execution).await.unwrap();
+    passes(store, 4, &[Phase::Explore]).await;
+    let (seen, next) = (spec(store, 1).await.revision, stretch(5, 1));
+    let mandate = by(Action::DecideSpec, 2_930);
+    store.reject_phase(&mandate, &id, Phase::Explore, "no tests", seen, &next).await.unwrap();
+    passes(store, 5, &[Phase::Explore]).await;
+    let (seen, next) = (spec(store, 1).await.revision, stretch(6, 1));
+    let mandate = by(Action::DecideSpec, 2_940);
+    store.approve_phase(&mandate, &id, Phase::Explore, seen, Some(&next)).await.unwrap();
+}
+
+/// What was decided about the phase that [`change_specs`] passes, if run `number` was started with that.
+async fn decided(store: &Store, number: u128) -> Option<bool> {
+    store.run(&request(number).id).await.ok()?;
+    let explore = spec(store, 1).await.phases.remove(&Phase::Explore)?;
+    explore.decision.map(|decision| decision.is_approved)
 }
 
 /// Whether the change of this number among [`CHANGES`] was made.
@@ -101,6 +133,11 @@ async fn is_made(store: &Store, number: usize) -> bool {
         12 => store.letter(&request(3).id).await.is_ok_and(|letter| letter.is_none()),
         13 => !store.system_config().await.expect("it can be read").is_empty(),
         14 => !store.processes(&node(1)).await.expect("they can be read").is_empty(),
+        15 => store.spec(&spec_id(1)).await.expect("it can be read").is_some(),
+        16 => spec(store, 1).await.title == "Night mode",
+        17 => store.run(&request(4).id).await.is_ok(),
+        18 => decided(store, 5).await == Some(false),
+        19 => decided(store, 6).await == Some(true),
         _ => panic!("there is no change {number}"),
     }
 }
@@ -186,6 +223,14 @@ async fn a_turn_whose_writer_is_killed_after_the_commit_is_there_with_its_event(
     let turns = store.turns(&adopted.lease).await.unwrap();
     assert_eq!(turns.iter().map(|turn| turn.content.as_str()).collect::<Vec<_>>(), ["{}"]);
     assert_eq!(store.event_count(&run).await.unwrap(), 2 + 5 + 1 + 1);
+}
+
+#[tokio::test]
+async fn a_phase_whose_writer_is_killed_after_the_commit_has_passed_with_its_event() {
+    let (_fixture, store) = killed_at("store.record_phase").await;
+    let explore = spec(&store, 1).await.phases.remove(&Phase::Explore).expect("it was tried");
+    assert_eq!((explore.state, explore.run), (PhaseState::Passed, Some(request(4).id)));
+    assert_eq!(event_types(&store, &request(4).id).await.len(), 2 + 1);
 }
 
 #[tokio::test]

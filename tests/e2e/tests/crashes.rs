@@ -83,7 +83,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("store.revoke_key", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.change_config", "crates/cofferdam-store/tests/failpoints.rs"),
     ("store.set_desired", "crates/cofferdam-store/tests/failpoints.rs"),
-    ("store.set_desired", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.create_spec", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.update_spec", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.execute_spec", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.approve_phase", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.reject_phase", "crates/cofferdam-store/tests/failpoints.rs"),
+    ("store.record_phase", "crates/cofferdam-store/tests/failpoints.rs"),
 ];
 
 #[once]

@@ -319,7 +319,12 @@ fn every_failpoint_of_a_node_is_armed_by_a_test() {
         ("store.revoke_key", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.change_config", "crates/cofferdam-store/tests/failpoints.rs"),
         ("store.set_desired", "crates/cofferdam-store/tests/failpoints.rs"),
-        ("store.set_desired", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.create_spec", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.update_spec", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.execute_spec", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.approve_phase", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.reject_phase", "crates/cofferdam-store/tests/failpoints.rs"),
+        ("store.record_phase", "crates/cofferdam-store/tests/failpoints.rs"),
     ];
     for failpoint in cofferdam_store::FAILPOINTS.iter().chain(cofferdam_runner::FAILPOINTS) {
         let here = ARMED.iter().any(|armed| armed.split(':').next() == Some(failpoint));

@@ -95,7 +95,7 @@ macro_rules! as_the_databases_do {
         }
     )*};
 }
-as_the_databases_do!(String, Option<String>, i64, Option<i64>, bool, Vec<u8>);
+as_the_databases_do!(String, Option<String>, i64, Option<i64>, Option<f64>, bool, Vec<u8>);
 
 /// The databases' integers are signed and 64 bits wide.
 macro_rules! from_integers {

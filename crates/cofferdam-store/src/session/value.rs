@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use cofferdam_core::{AgentName, KeyId, Lane, NodeId, OwnerName, PlaceId, ProjectId, RunId, RunState};
+use cofferdam_core::{
+    AgentName, KeyId, Lane, NodeId, OwnerName, PlaceId, ProjectId, RunId, RunState, SpecId,
+};
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use sqlx::postgres::PgArguments;
@@ -15,6 +17,7 @@ use crate::stored::{int, to_json};
 #[derive(Debug, Clone)]
 pub(crate) enum Value<'v> {
     Integer(Option<i64>),
+    Real(Option<f64>),
     Text(Option<Cow<'v, str>>),
     Bool(bool),
     Bytes(&'v [u8]),
@@ -32,11 +35,12 @@ impl ToSql for Value<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
             Self::Integer(Some(value)) => ToSqlOutput::from(*value),
+            Self::Real(Some(value)) => ToSqlOutput::from(*value),
             Self::Text(Some(text)) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
             Self::Bool(value) => ToSqlOutput::from(*value),
             Self::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
             Self::Texts(Some(texts)) => ToSqlOutput::from(to_json(texts)),
-            Self::Integer(None) | Self::Text(None) | Self::Texts(None) => {
+            Self::Integer(None) | Self::Real(None) | Self::Text(None) | Self::Texts(None) => {
                 ToSqlOutput::Borrowed(ValueRef::Null)
             }
         })
@@ -50,6 +54,7 @@ impl<'v> Value<'v> {
     pub(crate) fn bind(&'v self, query: PgQuery<'v>) -> PgQuery<'v> {
         match self {
             Self::Integer(value) => query.bind(*value),
+            Self::Real(value) => query.bind(*value),
             Self::Text(text) => query.bind(text.as_deref()),
             Self::Bool(value) => query.bind(*value),
             Self::Bytes(bytes) => query.bind(*bytes),
@@ -81,6 +86,7 @@ made_from! {
     u32 => |value| Self::Integer(Some(value.into()));
     Option<u64> => |value| Self::Integer(value.map(int));
     Option<u32> => |value| Self::Integer(value.map(i64::from));
+    Option<f64> => |value| Self::Real(value);
     bool => |value| Self::Bool(value);
     &'v [u8] => |bytes| Self::Bytes(bytes);
     Option<Vec<String>> => |texts| Self::Texts(texts);
@@ -101,4 +107,4 @@ macro_rules! names {
         }
     )*};
 }
-names!(AgentName, KeyId, Lane, NodeId, OwnerName, PlaceId, ProjectId, RunId);
+names!(AgentName, KeyId, Lane, NodeId, OwnerName, PlaceId, ProjectId, RunId, SpecId);

@@ -21,7 +21,8 @@ impl Store {
     /// # Errors
     /// [`Error::IdempotencyMismatch`] if the key was used for a request that differs in more than its id,
     /// [`Error::RunExists`] if the id was, or belongs to another owner's run, [`Error::Text`] for a key that cannot be kept,
-    /// and [`Error::NotFinal`] or [`Error::NotFound`] if there is no conversation that could go on.
+    /// [`Error::NotFinal`] or [`Error::NotFound`] if there is no conversation that could go on, and [`Error::RunOfSpec`] for a
+    /// run of a spec, which is executed as a whole.
     pub async fn enqueue(
         &self,
         mandate: &Mandate,
@@ -30,6 +31,10 @@ impl Store {
     ) -> Result<Enqueued, Error> {
         if let Some(key) = idempotency_key {
             require_name("idempotency key", key)?;
+        }
+        if let Some(setup) = request.work.spec() {
+            let run = request.replay_of.clone().unwrap_or_else(|| request.id.clone());
+            return Err(Error::RunOfSpec { run, spec: setup.id.clone() });
         }
         let (mandate, request) = (mandate.clone(), request.clone());
         let key = idempotency_key.map(str::to_owned);
@@ -41,7 +46,7 @@ impl Store {
                 if let Some(conversation) = &request.conversation {
                     session.wait_in(Line::Conversation(conversation.agent.as_str())).await?;
                 }
-                if insert(session, &mandate, &request, key).await? == Inserted::No {
+                if insert(session, mandate.owner(), mandate.at_ms(), &request, key).await? == Inserted::No {
                     let first = earlier(session, mandate.owner(), &request, key).await?;
                     return Ok(Enqueued { run: first, created: false });
                 }
@@ -61,16 +66,17 @@ impl Store {
 }
 
 #[derive(PartialEq)]
-enum Inserted {
+pub(super) enum Inserted {
     Yes,
-    /// There is a run of this id or key.
+    /// There is a run of this id or key, or one of this spec that has not ended.
     No,
 }
 
-/// Waits for another transaction that is about to use the same key.
-async fn insert(
+/// Writes a run as queued. Waits for another transaction that is about to use the same key.
+pub(super) async fn insert(
     session: &mut Session<'_>,
-    mandate: &Mandate,
+    owner: &OwnerName,
+    now_ms: u64,
     request: &RunRequest,
     key: Option<&str>,
 ) -> Result<Inserted, Error> {
@@ -79,8 +85,8 @@ async fn insert(
         .execute(
             "INSERT INTO runs (id, request, idempotency_key, state, claimable_by, not_before_ms, \
              created_at, updated_at, role, priority, lane, project, agent, place, mode, timeout_ms, conversation, \
-             direct_path, replay_of, owner, is_direct) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
+             direct_path, replay_of, owner, is_direct, spec) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
              ON CONFLICT DO NOTHING",
             values![
                 &request.id,
@@ -88,7 +94,7 @@ async fn insert(
                 key,
                 RunState::Queued,
                 request.claimable_by.as_ref(),
-                mandate.at_ms(),
+                now_ms,
                 placement.role.as_str(),
                 i64::from(placement.priority.get()),
                 placement.lane.as_ref(),
@@ -100,8 +106,9 @@ async fn insert(
                 request.conversation.as_ref().map(|conversation| conversation.agent.as_str()),
                 direct_path(request),
                 request.replay_of.as_ref(),
-                mandate.owner(),
+                owner,
                 request.work.direct().is_some(),
+                request.work.spec().map(|setup| &setup.id),
             ],
         )
         .await?;

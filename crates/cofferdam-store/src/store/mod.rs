@@ -24,6 +24,7 @@ mod renew;
 mod retention;
 mod runs;
 mod slots;
+mod specs;
 mod system_config;
 mod turns;
 

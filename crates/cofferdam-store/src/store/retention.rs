@@ -1,6 +1,7 @@
 //! Forgetting what was kept long enough.
 
 use super::Store;
+use super::specs::last_run::is_needed_by_spec;
 use crate::artifacts::ArtifactPlace;
 use crate::error::Error;
 use crate::failpoint::failpoint;
@@ -14,10 +15,18 @@ const RUNS_PER_ROUND: u32 = 100;
 /// How many entries of the audit one round looks at.
 const ENTRIES_PER_ROUND: u32 = 500;
 
+macro_rules! old_runs {
+    (accepted: $accepted:literal) => {
+        concat!(
+            "SELECT id FROM runs WHERE finished_at < ?1 AND NOT dead_letter AND NOT ",
+            is_needed_by_spec!(accepted: $accepted),
+            " ORDER BY finished_at LIMIT ?2"
+        )
+    };
+}
 /// Runs that another round looks at are left to it.
-const OLD_RUNS: Sql =
-    Sql::same("SELECT id FROM runs WHERE finished_at < ?1 AND NOT dead_letter ORDER BY finished_at LIMIT ?2")
-        .locking("FOR UPDATE SKIP LOCKED");
+const OLD_RUNS: Sql = Sql::differs(old_runs!(accepted: "rowid"), old_runs!(accepted: "accepted"))
+    .locking("FOR UPDATE SKIP LOCKED");
 const WITH_EVENTS: Sql = Sql::same(
     "SELECT id FROM runs WHERE finished_at < ?1 \
      AND (SELECT count(*) FROM (SELECT 1 FROM events WHERE events.run = runs.id LIMIT 3) AS few) > 2 \
@@ -43,7 +52,7 @@ const FORGET_ENTRIES: &str =
 
 impl Store {
     /// Forgets a part of what is older than it should be kept; call it again until nothing is left. Dead letters keep
-    /// their runs. The caller removes the files that are named.
+    /// their runs, and so does a spec that is not put away its last one. The caller removes the files that are named.
     ///
     /// # Errors
     /// If the database fails.

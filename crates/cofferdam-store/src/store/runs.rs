@@ -4,6 +4,7 @@ use cofferdam_core::{RunId, RunState};
 use cofferdam_mandate::Mandate;
 
 use super::fence::state_of;
+use super::specs::last_run::refuse_if_needed;
 use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
@@ -136,7 +137,7 @@ impl Store {
     /// Forgets a run that has ended, with its events, messages and artifact records. Files are not touched.
     ///
     /// # Errors
-    /// [`Error::NotFinal`] or [`Error::NotFound`].
+    /// [`Error::NotFinal`] or [`Error::NotFound`], and [`Error::RunOfSpec`] for the last run of a spec that is not put away.
     pub async fn remove_run(&self, mandate: &Mandate, run: &RunId) -> Result<(), Error> {
         let (mandate, run) = (mandate.clone(), run.clone());
         self.write(async move |session| {
@@ -144,6 +145,7 @@ impl Store {
             if !state.is_final() {
                 return Err(Error::NotFinal { run: run.clone(), state });
             }
+            refuse_if_needed(session, &run).await?;
             // Its attempts, events, messages and artifacts go with it.
             session.execute("DELETE FROM runs WHERE id = ?1", values![&run]).await?;
             audit::record(session, &mandate).await

@@ -1,11 +1,14 @@
 //! Who asked for what: written down with the change, once, and bounded.
 
 use cofferdam_core::{
-    Action, DesiredState, ErrorClass, KeyId, Outcome, OwnerName, ProcessName, Project, ProjectId, Scopes,
-    Source,
+    Action, DesiredState, ErrorClass, KeyId, Outcome, OwnerName, Phase, ProcessName, Project, ProjectId,
+    Scopes, Source,
 };
-use cofferdam_store::{Audit, AuditOutcome, Error, Left, Mandate, MessageKind, NewKey, Retention, Store};
+use cofferdam_store::{
+    Audit, AuditOutcome, Error, Left, Mandate, MessageKind, NewKey, Retention, SpecEdit, Store,
+};
 
+use crate::fixture::specs::{execution, new_spec, passes, spec, spec_id, stretch};
 use crate::fixture::{at, claimed_run, dead, entries, lost, mandate, node, request};
 use crate::on_every_store;
 
@@ -47,6 +50,24 @@ async fn change_everything(store: &Store, number: u128) {
     store.revoke_key(&by_ci(Action::RevokeKey, 3_010), &key(1, "aa").id).await.expect("it is one");
     let wanted = [(ProcessName::Dispatcher, DesiredState::Running)];
     store.set_desired(&by_ci(Action::StartProcess, 3_011), &node(1), &wanted).await.expect("it is new");
+    change_specs(store, number).await;
+}
+
+async fn change_specs(store: &Store, number: u128) {
+    let id = spec_id(1);
+    store.create_spec(&by_ci(Action::CreateSpec, 3_012), &new_spec(1)).await.expect("it is new");
+    let edit = SpecEdit { title: Some("Night mode".to_owned()), ..SpecEdit::default() };
+    let edited = store.update_spec(&by_ci(Action::UpdateSpec, 3_013), &id, &edit).await.expect("it rests");
+    let execution = execution(&edited, stretch(number + 3, 1));
+    store.execute_spec(&by_ci(Action::ExecuteSpec, 3_014), &id, &execution).await.expect("it rests");
+    passes(store, number + 3, &[Phase::Explore]).await;
+    let (seen, next) = (spec(store, 1).await.revision, stretch(number + 4, 1));
+    let reject = by_ci(Action::DecideSpec, 3_015);
+    store.reject_phase(&reject, &id, Phase::Explore, "no tests", seen, &next).await.expect("it waits");
+    passes(store, number + 4, &[Phase::Explore]).await;
+    let seen = spec(store, 1).await.revision;
+    let approve = by_ci(Action::DecideSpec, 3_016);
+    store.approve_phase(&approve, &id, Phase::Explore, seen, None).await.expect("it waits");
 }
 
 /// The entries that are not of the tests' own preparations.
@@ -62,7 +83,8 @@ on_every_store! {
         let actions = [
             Action::CreateRun, Action::AllowHost, Action::SendMessage, Action::CancelRun, Action::CancelRun,
             Action::RemoveDeadLetter, Action::RemoveRun, Action::CreateProject, Action::RemoveProject,
-            Action::CreateKey, Action::RevokeKey, Action::StartProcess,
+            Action::CreateKey, Action::RevokeKey, Action::StartProcess, Action::CreateSpec, Action::UpdateSpec,
+            Action::ExecuteSpec, Action::DecideSpec, Action::DecideSpec,
         ];
         let expected: Vec<Audit> = actions
             .into_iter()

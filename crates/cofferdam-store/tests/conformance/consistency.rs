@@ -1,8 +1,9 @@
 //! What must be true of every record.
 
-use cofferdam_core::{ErrorClass, Outcome};
+use cofferdam_core::{ErrorClass, Outcome, Phase};
 use cofferdam_store::{Left, MessageKind, Retention, Slots};
 
+use crate::fixture::specs::{created, passed};
 use crate::fixture::{
     LEASE_MS, at, claimed_run, dead, event_types, left, line, lost, owner, request, rules, seal,
 };
@@ -24,6 +25,8 @@ on_every_store! {
         store.enqueue(&at(1_000), &request(4), None).await.unwrap();
         store.enqueue(&at(1_000), &request(5), None).await.unwrap();
         store.request_cancel(&at(1_100), &request(5).id).await.unwrap();
+        created(&store, 1).await;
+        passed(&store, 6, 1, &[Phase::Explore]).await;
         let examined = store.check().await.unwrap();
         assert_eq!(examined.problems, [], "{examined:?}");
         assert!(examined.schema_version > 0);

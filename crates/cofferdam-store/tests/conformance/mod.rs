@@ -16,6 +16,8 @@ mod processes;
 mod queue;
 mod service;
 mod slots;
+mod spec_runs;
+mod specs;
 mod system;
 mod text;
 mod turns;
