@@ -134,8 +134,13 @@ pub use settings::{
     schema as settings_schema, set_mode, tighten,
 };
 pub use spec::{
-    GATE_TO_PASS, MOST_TRIES, PHASES_VERSION, Phase, PhaseDecision, PhaseOutput, PhasePlan, PhaseRecord,
-    PhaseStarted, PhaseState, Spec, SpecPlan, SpecProgress, SpecRun, SpecSetup, SpecStatus,
+    Component as SpecComponent, GATE_TO_PASS, Gate, MOST_PHASE_BYTES, MOST_TRIES, PHASES_VERSION, Phase,
+    PhaseDecision, PhaseOutput, PhasePlan, PhaseRecord, PhaseStarted, PhaseState, PromptFacts,
+    Requirement as SpecRequirement, Spec, SpecPlan, SpecProgress, SpecRun, SpecSetup, SpecStatus,
+    Task as SpecTask, TaskOrderError, TemplateError, Ticket as SpecTicket, check_shape,
+    components as spec_components, example as spec_example, export as spec_export, gate,
+    prompt as spec_prompt, reference as spec_reference, requirements as spec_requirements,
+    schema as phase_schema, task_order, tasks as spec_tasks, tickets as spec_tickets,
 };
 pub use system_config::{
     CONFIG_KEYS, ConfigKey, ConfigReport, ConfigUpdates, ConfigValue, LONGEST_CONFIG_VALUE, LaunchMode,

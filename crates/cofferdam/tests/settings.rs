@@ -65,6 +65,7 @@ fn the_pages_made_from_the_code_are_current() {
         ("reference", "settings.md"),
         ("access", "reference/access.md"),
         ("config", "reference/config.md"),
+        ("specs", "reference/specs.md"),
     ] {
         let (code, printed, stderr) = place.says(&["settings", command]);
         assert_eq!(code, Some(0), "{stderr}");

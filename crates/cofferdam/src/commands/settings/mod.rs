@@ -22,6 +22,9 @@ pub(crate) enum SettingsCommand {
     /// Print the page of what may change while the service runs, as Markdown
     #[command(hide = true)]
     Config,
+    /// Print the page of the phases of a spec and their gates, as Markdown
+    #[command(hide = true)]
+    Specs,
 }
 
 /// What stands in front of the tables.
@@ -39,6 +42,7 @@ pub(crate) fn run(command: &SettingsCommand, caller: &Caller) -> Result<ExitCode
         SettingsCommand::Access => cofferdam_core::access_reference(),
         SettingsCommand::Import(args) => return import::run(args, caller),
         SettingsCommand::Config => cofferdam_core::config_reference(),
+        SettingsCommand::Specs => cofferdam_core::spec_reference(),
     };
     terminal::write_stdout(text.as_bytes())?;
     Ok(ExitCode::Succeeded)
