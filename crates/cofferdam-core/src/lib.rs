@@ -138,7 +138,7 @@ pub use spec::{
     PhaseDecision, PhaseOutput, PhasePlan, PhaseRecord, PhaseStarted, PhaseState, PromptFacts,
     Requirement as SpecRequirement, Spec, SpecPlan, SpecProgress, SpecRun, SpecSetup, SpecStatus,
     Task as SpecTask, TaskOrderError, TemplateError, Ticket as SpecTicket, check_shape,
-    components as spec_components, example as spec_example, export as spec_export, gate,
+    components as spec_components, example as spec_example, export as spec_export, gate, judge_output,
     prompt as spec_prompt, reference as spec_reference, requirements as spec_requirements,
     schema as phase_schema, task_order, tasks as spec_tasks, tickets as spec_tickets,
 };

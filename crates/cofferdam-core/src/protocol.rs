@@ -14,6 +14,7 @@ use crate::ids::AttemptRef;
 use crate::outcome::AgentEnd;
 use crate::relative_folder::RelativeFolder;
 use crate::seal::InsideSeal;
+use crate::spec::SpecProgress;
 use crate::walls::WallPlan;
 use crate::work::Work;
 
@@ -59,6 +60,9 @@ pub struct Job {
     /// The conversation that goes on from run to run, if it is one.
     #[serde(default)]
     pub session: Option<KeptSession>,
+    /// How far its spec is, if the work is phases of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<SpecProgress>,
     /// The walls around the agent and all its children.
     pub walls: WallPlan,
     /// Paths that the probe tries to write, besides every mount point.

@@ -4,6 +4,7 @@ mod documents;
 mod example;
 mod gate;
 mod graph;
+mod judge;
 mod output;
 mod phase;
 mod plan;
@@ -18,6 +19,7 @@ pub use documents::{Component, Requirement, Task, Ticket, components, export, re
 pub use example::example;
 pub use gate::{Gate, gate};
 pub use graph::{TaskOrderError, task_order};
+pub use judge::judge_output;
 pub use phase::{GATE_TO_PASS, MOST_TRIES, PHASES_VERSION, Phase};
 pub use plan::SpecPlan;
 pub use prompt::{PromptFacts, TemplateError, prompt};

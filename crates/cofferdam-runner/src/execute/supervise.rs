@@ -169,6 +169,7 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun, gateway: Opt
             let kept = memory.kept();
             memory.session(&exchange.path_inside(&kept.source, &kept.target))
         }),
+        spec: None,
         walls: backend.wall_plan(&attempt.sandbox_id(), &request.policy, &begun.handover.companions()),
         probe_paths: inside::CLOSED.map(String::from).into(),
         output_bytes: request.policy.limits.output_bytes,
