@@ -1,9 +1,10 @@
 //! What the worker waits for before its agent starts: the job, and then the word.
 
 use std::io;
+use std::str::FromStr;
 use std::time::Instant;
 
-use cofferdam_core::{Job, ToWorker};
+use cofferdam_core::{Job, MessageKind, ToWorker};
 
 use super::{Next, Session};
 use crate::input::Input;
@@ -44,7 +45,12 @@ impl Session {
                 }
                 Next::Input(Input::Host(ToWorker::Cancel { .. } | ToWorker::End)) => return Ok(false),
                 Next::Input(Input::Host(ToWorker::Job(second))) => self.repeat_job(job, &second)?,
-                Next::Input(Input::Host(ToWorker::Message { id, .. })) => self.refuse(&id, "not_started")?,
+                Next::Input(Input::Host(ToWorker::Message { id, kind, content })) => {
+                    match MessageKind::from_str(&kind) {
+                        Ok(kind) => self.keep_or_refuse(id, kind, content, "not_started")?,
+                        Err(_) => self.refuse(&id, "unknown_kind")?,
+                    }
+                }
                 _ => {}
             }
         }

@@ -2,7 +2,9 @@
 //! with [`Session::next`] and nothing else. Each process of the agent is a step of `process.rs`.
 
 mod awaiting;
+mod phases;
 mod process;
+mod try_phase;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,8 +12,8 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use cofferdam_agent::Context;
-use cofferdam_core::{AgentEnd, AgentReport, EventType, KeptSession, WorkerExited, worker_line};
+use cofferdam_agent::{Context, Message};
+use cofferdam_core::{AgentEnd, AgentReport, EventType, KeptSession, Work, WorkerExited, worker_line};
 use serde_json::json;
 
 use crate::Options;
@@ -42,6 +44,12 @@ pub(crate) struct Session {
     heartbeat_at: Instant,
     /// Messages that were passed on. A host that does not know whether one arrived sends it again.
     pub heard: BTreeSet<String>,
+    /// Messages that wait for the next agent, where one may follow.
+    pub kept: Option<Vec<Message>>,
+    /// Messages that were passed on to an agent which another one may follow.
+    pub given: Vec<Message>,
+    /// Whether the host has asked for the end, even if there was no agent then.
+    cancelled: bool,
 }
 
 /// How an agent ended, and what it says of it.
@@ -64,7 +72,18 @@ impl Session {
         inputs: Receiver<Input>,
     ) -> Self {
         let heartbeat_at = Instant::now() + options.heartbeat;
-        Self { options, output, reaper, sender, inputs, heartbeat_at, heard: BTreeSet::new() }
+        Self {
+            options,
+            output,
+            reaper,
+            sender,
+            inputs,
+            heartbeat_at,
+            heard: BTreeSet::new(),
+            kept: None,
+            given: Vec::new(),
+            cancelled: false,
+        }
     }
 
     /// Does the job, and says how it ended. An error means that the host cannot be reached; nothing of
@@ -93,6 +112,9 @@ impl Session {
             Ok(opened) => opened.map(|opened| format!("http://127.0.0.1:{}", opened.port)),
             Err(error) => return self.not_started(format!("failed to open the gateway: {error}")),
         };
+        if let Work::Spec(setup) = &job.work {
+            return self.do_phases(&job, setup, gateway_url.as_deref());
+        }
         let context = context(&job, gateway_url.as_deref());
         let (adapter, command) = prepare(&job, &context);
         let held = match self.admit(&job, &command, 1)? {
@@ -109,7 +131,7 @@ impl Session {
         if let Err(error) = links::place(&command.links, &job.env) {
             self.log(&format!("what is said will not be remembered: {error}"))?;
         }
-        let ran = self.run_agent(&job, adapter, command, held, &context)?;
+        let ran = self.run_agent(&job, adapter, command, held, &context, None)?;
         if !ran.could_not_resume {
             return Ok((ran.end, ran.report));
         }
@@ -120,7 +142,7 @@ impl Session {
         // Behind the walls that were judged: they are the job's.
         match HeldAgent::start(&self.options.binary, &job, &command, &self.reaper) {
             Ok((held, _)) => {
-                let ran = self.run_agent(&job, adapter, command, held, &afresh)?;
+                let ran = self.run_agent(&job, adapter, command, held, &afresh, None)?;
                 Ok((ran.end, ran.report))
             }
             Err(error) => self.not_started(error.to_string()),

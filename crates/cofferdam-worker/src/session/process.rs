@@ -10,6 +10,7 @@ use cofferdam_core::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use super::try_phase::OfTry;
 use super::{Next, SWEEP, SWEEP_STEP, Session};
 use crate::WAITING_INPUTS;
 use crate::agent_process::{AgentProcess, HeldAgent, end_of};
@@ -34,6 +35,13 @@ pub(super) enum Admitted {
     },
 }
 
+/// Whether everything that was to be killed is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Swept {
+    Wholly,
+    Partly,
+}
+
 /// How an agent ended.
 pub(super) struct Ran {
     pub end: AgentEnd,
@@ -41,11 +49,21 @@ pub(super) struct Ran {
     pub report: Option<AgentReport>,
     /// Whether that was because its session cannot be resumed.
     pub could_not_resume: bool,
+    /// Whether something of it could not be killed.
+    pub has_left_processes: bool,
+    /// How much may still be printed of what it might print.
+    pub output_left: u64,
 }
 
 impl Ran {
-    fn not_started(reason: String) -> Self {
-        Self { end: AgentEnd::NotStarted { reason }, report: None, could_not_resume: false }
+    fn not_started(reason: String, job: &Job) -> Self {
+        Self {
+            end: AgentEnd::NotStarted { reason },
+            report: None,
+            could_not_resume: false,
+            has_left_processes: false,
+            output_left: job.output_bytes,
+        }
     }
 }
 
@@ -75,35 +93,40 @@ impl Session {
         command: Command,
         held: HeldAgent,
         context: &Context<'_>,
+        of: Option<&OfTry<'_>>,
     ) -> io::Result<Ran> {
         if let Err(error) = home_files::write(&command.files, &job.env) {
             self.sweep(None)?;
-            return Ok(Ran::not_started(error.to_string()));
+            return Ok(Ran::not_started(error.to_string(), job));
         }
         let argv0 = command.argv.first();
         let mut agent = match held.release(job, adapter, &self.reaper, &self.sender) {
             Ok(agent) => agent,
             Err(error) => {
                 self.sweep(None)?;
-                return Ok(Ran::not_started(error.to_string()));
+                return Ok(Ran::not_started(error.to_string(), job));
             }
         };
+        agent.time_up = of.map(OfTry::time_up);
         let started = json!({ "argv0": argv0, "pid": agent.pid.as_raw_pid() });
-        self.output.emit(EventType::AgentStarted.as_str(), &started)?;
+        self.output.emit(EventType::AgentStarted.as_str(), &marked(started, of))?;
         agent.relay.begin(context, &mut self.output)?;
         self.tell(&mut agent)?;
+        self.pass_on_kept(&mut agent)?;
 
         self.attend(&mut agent, job)?;
         self.linger(&mut agent, job)?;
-        self.sweep(Some((&mut agent, job)))?;
+        let swept = self.sweep(Some((&mut agent, job)))?;
 
         self.refuse_the_rest(&mut agent)?;
         let report = agent.relay.report();
         // One that was ended is not started again.
         let could_not_resume = agent.ended_for.is_none() && agent.relay.could_not_resume();
+        let output_left = agent.relay.bytes_left();
         let exited = WorkerExited { end: agent.end(), report };
-        self.output.emit(EventType::AgentFinished.as_str(), &finished(&exited))?;
-        Ok(Ran { end: exited.end, report: exited.report, could_not_resume })
+        self.output.emit(EventType::AgentFinished.as_str(), &marked(finished(&exited), of))?;
+        let has_left_processes = swept == Swept::Partly;
+        Ok(Ran { end: exited.end, report: exited.report, could_not_resume, has_left_processes, output_left })
     }
 
     /// Until the agent has ended or has to be killed.
@@ -114,13 +137,14 @@ impl Session {
             // An idle agent is dismissed once everything was taken that was in the queue when it became idle:
             // so no message waits. An agent that goes on printing cannot put that off.
             let next = match seen_idle {
-                0 => self.next(agent.act_at)?,
+                0 => self.next(agent.wake_at())?,
                 1..=WAITING_INPUTS => self.waiting()?.map_or(Next::Nothing, Next::Input),
                 _ => Next::Nothing,
             };
             match next {
                 Next::Input(input) => self.take(agent, job, input)?,
                 Next::Nothing => self.dismiss(agent),
+                Next::Deadline if self.end_in_time(agent, job) => {}
                 Next::Deadline if self.urge(agent) => {}
                 Next::Deadline => break,
             }
@@ -143,7 +167,7 @@ impl Session {
 
     /// Kills whatever is left, until nothing is. What the dead had printed is still read: their pipes
     /// end with them.
-    pub(super) fn sweep(&mut self, mut agent: Option<(&mut AgentProcess, &Job)>) -> io::Result<()> {
+    pub(super) fn sweep(&mut self, mut agent: Option<(&mut AgentProcess, &Job)>) -> io::Result<Swept> {
         let deadline = Instant::now() + SWEEP;
         let mut kill_at = Instant::now();
         loop {
@@ -152,11 +176,12 @@ impl Session {
             // An agent is over only once its status has been taken from the queue.
             let ended = agent.as_ref().is_none_or(|(agent, _)| agent.ended.is_some());
             if childless && read && ended {
-                return Ok(());
+                return Ok(Swept::Wholly);
             }
             let now = Instant::now();
             if now >= deadline {
-                return self.log("gave up waiting for killed processes to be gone");
+                self.log("gave up waiting for killed processes to be gone")?;
+                return Ok(Swept::Partly);
             }
             if now >= kill_at && !childless {
                 kill_once(self.options.scope);
@@ -185,16 +210,20 @@ impl Session {
                 self.tell(agent)?;
             }
             Input::Reaped { pid, status } if pid == agent.pid => agent.ended = Some(end_of(status)),
-            Input::Host(ToWorker::Cancel { grace_ms }) if agent.ended.is_none() => {
-                self.ask_to_end(agent, Duration::from_millis(grace_ms));
+            Input::Host(ToWorker::Cancel { grace_ms }) => {
+                // What has ended is not ended again, but nothing follows it.
+                self.cancelled = true;
+                if agent.ended.is_none() {
+                    self.ask_to_end(agent, AgentEnd::Cancelled, Duration::from_millis(grace_ms));
+                }
             }
             Input::Host(ToWorker::Job(second)) => self.repeat_job(job, &second)?,
             Input::Host(ToWorker::Message { id, kind, content }) => {
                 self.pass_on(agent, id, &kind, content)?;
             }
-            // A cancel of what has ended and a repeated start change nothing, and `end` only says that
-            // no message will come. Other processes that were reaped were orphans.
-            Input::Host(ToWorker::Cancel { .. } | ToWorker::Start { .. } | ToWorker::End)
+            // A repeated start changes nothing, and `end` only says that no message will come. Other
+            // processes that were reaped were orphans.
+            Input::Host(ToWorker::Start { .. } | ToWorker::End)
             | Input::Reaped { .. }
             | Input::Childless
             | Input::Orphaned
@@ -203,14 +232,34 @@ impl Session {
         Ok(())
     }
 
-    /// A second cancel can only shorten the grace.
-    fn ask_to_end(&mut self, agent: &mut AgentProcess, grace: Duration) {
-        agent.ended_for.get_or_insert(AgentEnd::Cancelled);
+    /// Asks an agent to end whose time is up; `false` if it is not.
+    fn end_in_time(&mut self, agent: &mut AgentProcess, job: &Job) -> bool {
+        match agent.time_up.take_if(|(at, _)| Instant::now() >= *at) {
+            Some((_, end)) => {
+                self.ask_to_end(agent, end, Duration::from_millis(job.grace_ms));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A second time can only shorten the grace.
+    fn ask_to_end(&mut self, agent: &mut AgentProcess, end: AgentEnd, grace: Duration) {
+        agent.ended_for.get_or_insert(end);
         self.reaper.signal_group(agent.pid, Signal::TERM);
         // A grace beyond what the clock can count is no limit.
         let kill_at = Instant::now().checked_add(grace);
         agent.act_at = agent.act_at.into_iter().chain(kill_at).min();
     }
+}
+
+/// The data of an event of a process, with the try that it is.
+fn marked(mut data: Value, of: Option<&OfTry<'_>>) -> Value {
+    if let Some(of) = of {
+        data["phase"] = json!(of.plan.phase);
+        data["number"] = json!(of.number);
+    }
+    data
 }
 
 /// The data of `agent.finished`: the end, and what the agent says of it.
