@@ -3,12 +3,13 @@
 //! An agent that prints 50,000 lines must not cost 50,000 commits. So whatever has arrived while the last
 //! batch was stored makes the next one.
 
-use cofferdam_core::{EventType, FromWorker, NewEvent, NumberedSeal, WorkerExited, worker_line};
+use cofferdam_core::{EventType, FromWorker, NewEvent, NumberedSeal, PhaseOutput, WorkerExited, worker_line};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::mpsc;
 
 use super::mail::Receipt;
+use super::phases::Place;
 use crate::node::now_ms;
 
 /// No line of a worker is longer: 1 MiB of text with every character escaped, and its frame.
@@ -27,8 +28,10 @@ pub(crate) enum Line {
     Event(NewEvent),
     /// The measured seal, and the number of its line.
     Seal(Box<NumberedSeal>, u64),
+    /// What a try of a phase brought, by the worker's reckoning.
+    Phase(Box<PhaseOutput>, Place),
     /// The last line.
-    Exited(WorkerExited),
+    Exited(WorkerExited, Place),
     /// What became of a message.
     Receipt(Receipt),
 }
@@ -90,12 +93,20 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Line> {
         return None;
     }
     let Ok(line) = FromWorker::parse(text) else { return Some(stray(text)) };
+    let place = Place { seq: line.seq, at_ms: line.at };
     let known = match line.line_type.as_str() {
         worker_line::STARTED | worker_line::OUTPUT_REST => return None,
         worker_line::SEAL => {
             serde_json::from_value(line.data).ok().map(|seal| Line::Seal(Box::new(seal), line.seq))
         }
-        worker_line::EXITED => serde_json::from_value(line.data).ok().map(Line::Exited),
+        worker_line::EXITED => {
+            serde_json::from_value(line.data).ok().map(|exited| Line::Exited(exited, place))
+        }
+        name if name == EventType::PhaseOutput.as_str() => {
+            serde_json::from_value(line.data).ok().map(|output| Line::Phase(Box::new(output), place))
+        }
+        // Whether a phase has passed is for us to say.
+        name if name == EventType::PhasePassed.as_str() || name == EventType::PhaseFailed.as_str() => None,
         name if Receipt::is_named(name) => Receipt::of_line(name, &line.data).map(Line::Receipt),
         name => EventType::parse(name).map(|event_type| {
             Line::Event(NewEvent { at_ms: line.at, event_type, worker_seq: Some(line.seq), data: line.data })
@@ -142,6 +153,9 @@ mod tests {
             "{}",
             r#"{"v":9,"seq":1,"at":1,"type":"log","data":{}}"#,
             &line(1, "run.finished!", &json!({})),
+            &line(1, "phase.passed", &json!({ "phase": "design", "number": 1 })),
+            &line(1, "phase.failed", &json!({ "phase": "design", "number": 1 })),
+            &line(1, "phase.output", &json!({ "phase": "a phase" })),
         ] {
             let Some(Line::Event(event)) = parse(text.as_bytes()) else { panic!("{text}") };
             assert_eq!((event.event_type, event.worker_seq), (EventType::Log, None), "{text}");
@@ -152,6 +166,9 @@ mod tests {
     fn the_last_line_is_recognised() {
         let exited = line(9, worker_line::EXITED, &json!({ "end": { "how": "exited", "code": 3 } }));
         let end = cofferdam_core::AgentEnd::Exited { code: 3 };
-        assert_eq!(parse(exited.as_bytes()), Some(Line::Exited(WorkerExited { end, report: None })));
+        assert_eq!(
+            parse(exited.as_bytes()),
+            Some(Line::Exited(WorkerExited { end, report: None }, Place { seq: 9, at_ms: 5 }))
+        );
     }
 }
