@@ -3,6 +3,7 @@
 use crate::egress::{ModelTrouble, TroubleKind};
 use crate::outcome::{AgentEnd, ExitCause, FailureClass, LimitHit, Outcome, SandboxExit};
 use crate::protocol::AgentReport;
+use crate::spec::MOST_TRIES;
 
 /// Why a limit counts as broken that nobody saw broken.
 const UNMEASURED: &str = "could not be measured: it has too many files, processes or mappings to look at, so that its limit cannot be enforced";
@@ -35,8 +36,16 @@ pub fn conclude(evidence: &Evidence<'_>) -> Outcome {
     use FailureClass as Class;
     let Evidence { worker, outside, timeout_ms, .. } = *evidence;
     // What the worker has reported happened before anything that ended the sandbox.
-    let finished_by_itself =
-        matches!(worker, Some(AgentEnd::Exited { .. } | AgentEnd::Signaled { .. } | AgentEnd::Dismissed));
+    let finished_by_itself = matches!(
+        worker,
+        Some(
+            AgentEnd::Exited { .. }
+                | AgentEnd::Signaled { .. }
+                | AgentEnd::Dismissed
+                | AgentEnd::PhaseFailed { .. }
+                | AgentEnd::PhaseTimedOut { .. }
+        )
+    );
     match outside.cause {
         ExitCause::Limit { hit: LimitHit::Disk } => {
             return Outcome::failed(Class::DiskLimit, "the agent wrote more than its limit");
@@ -79,6 +88,15 @@ pub fn conclude(evidence: &Evidence<'_>) -> Outcome {
         Some(AgentEnd::NoFolder { reason }) => {
             let hint = "name a folder of the repository, as it is in the commit that the run works on";
             Outcome::failed_with_hint(Class::Workspace, reason.clone(), hint)
+        }
+        Some(AgentEnd::PhaseFailed { phase }) => {
+            let message = format!("the phase `{phase}` did not pass its gate in {MOST_TRIES} tries");
+            let hint =
+                "the spec has what was missing; execute it again, with another model or a longer description";
+            Outcome::failed_with_hint(Class::Gate, message, hint)
+        }
+        Some(AgentEnd::PhaseTimedOut { seconds, .. }) => {
+            Outcome::TimedOut { timeout_ms: u64::from(*seconds) * 1_000 }
         }
         Some(AgentEnd::Exited { .. } | AgentEnd::Signaled { .. } | AgentEnd::Dismissed) | None => {
             failure(evidence)
@@ -153,7 +171,9 @@ fn failure(evidence: &Evidence<'_>) -> Outcome {
                 AgentEnd::NotStarted { .. }
                 | AgentEnd::NoFolder { .. }
                 | AgentEnd::Cancelled
-                | AgentEnd::OutputLimit,
+                | AgentEnd::OutputLimit
+                | AgentEnd::PhaseFailed { .. }
+                | AgentEnd::PhaseTimedOut { .. },
             ),
             None,
         ) => {

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::spec::Phase;
 
 fn any_end() -> impl Strategy<Value = Option<AgentEnd>> {
     prop_oneof![
@@ -12,6 +13,8 @@ fn any_end() -> impl Strategy<Value = Option<AgentEnd>> {
         Just(Some(AgentEnd::Cancelled)),
         Just(Some(AgentEnd::OutputLimit)),
         Just(Some(AgentEnd::Dismissed)),
+        Just(Some(AgentEnd::PhaseFailed { phase: Phase::Design })),
+        Just(Some(AgentEnd::PhaseTimedOut { phase: Phase::Design, seconds: 9 })),
     ]
 }
 
@@ -62,6 +65,18 @@ fn class_of(outcome: Outcome) -> FailureClass {
         Outcome::Failed { class, .. } => class,
         other => panic!("{other:?} is no failure"),
     }
+}
+
+#[test]
+fn a_phase_that_failed_or_took_too_long_says_so_and_is_not_chance() {
+    let failed = AgentEnd::PhaseFailed { phase: Phase::Design };
+    let Outcome::Failed { class, message, .. } = ended(Some(&failed), &BY_ITSELF, false) else { panic!() };
+    assert_eq!(
+        (class, message.as_str()),
+        (FailureClass::Gate, "the phase `design` did not pass its gate in 3 tries")
+    );
+    let late = AgentEnd::PhaseTimedOut { phase: Phase::Design, seconds: 9 };
+    assert_eq!(ended(Some(&late), &BY_ITSELF, false), Outcome::TimedOut { timeout_ms: 9_000 });
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a failure means for the run: nine classes, each with one decision.
+//! What a failure means for the run: ten classes, each with one decision.
 //!
 //! A [`FailureClass`] says what was seen to go wrong and is kept as evidence. An [`ErrorClass`] says whose fault it
 //! is, and with that what is done about it.
@@ -25,6 +25,8 @@ pub enum ErrorClass {
     Timeout,
     /// The agent's own doing.
     Agent,
+    /// What the agent brought did not pass a gate, as often as it may be tried.
+    Gate,
     /// It needed more than it was given: money, tokens, memory, processes, disk, output.
     Budget,
     /// The measured seal was less than the policy asks for.
@@ -77,7 +79,7 @@ impl ErrorClass {
             Self::Transient | Self::Overloaded => RetryRule::Backoff,
             Self::Quota => RetryRule::WhenTold,
             Self::Agent => RetryRule::Soon,
-            Self::Timeout | Self::Budget | Self::Seal | Self::Config => RetryRule::Never,
+            Self::Timeout | Self::Gate | Self::Budget | Self::Seal | Self::Config => RetryRule::Never,
             Self::Cancelled => RetryRule::Over,
         }
     }
@@ -94,6 +96,7 @@ impl From<FailureClass> for ErrorClass {
             FailureClass::Overloaded => Self::Overloaded,
             FailureClass::Quota => Self::Quota,
             FailureClass::Agent => Self::Agent,
+            FailureClass::Gate => Self::Gate,
             FailureClass::OutOfMemory
             | FailureClass::PidsLimit
             | FailureClass::DiskLimit

@@ -75,6 +75,14 @@ event_types! {
     AgentFinished = "agent.finished",
     /// A line of the agent's stderr.
     AgentStderr = "agent.stderr",
+    /// A try of a phase of a spec begins.
+    PhaseStarted = "phase.started",
+    /// A try of a phase has ended; the data says what its gate says of what it brought.
+    PhaseOutput = "phase.output",
+    /// What a phase brought passed its gate.
+    PhasePassed = "phase.passed",
+    /// A phase did not pass, and is not tried again; the data says why.
+    PhaseFailed = "phase.failed",
     /// A message of a person or the guardian waits for delivery.
     MessageAccepted = "message.accepted",
     /// The message reached the agent.

@@ -3,12 +3,16 @@
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
+use crate::spec::Phase;
+
 /// Why an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// The agent ended with a failure of its own: a non-zero exit status or a signal.
     Agent,
+    /// A phase of a spec did not pass its gate, and its tries are spent.
+    Gate,
     /// The agent's program could not be started.
     AgentMissing,
     /// It needed more memory than it may have.
@@ -143,6 +147,18 @@ pub enum AgentEnd {
     /// It had said that its last turn is over and then did not exit, so the worker ended it. What it said of
     /// that turn decides, as after an exit with status 0.
     Dismissed,
+    /// A phase of the spec did not pass its gate, and its tries are spent.
+    PhaseFailed {
+        /// Which.
+        phase: Phase,
+    },
+    /// A phase of the spec took longer than all its tries may together, and the worker ended its agent.
+    PhaseTimedOut {
+        /// Which.
+        phase: Phase,
+        /// How long it may take.
+        seconds: u32,
+    },
 }
 
 /// Which limit the host saw the sandbox break.

@@ -1,6 +1,7 @@
 //! The worker's protocol: one JSON object a line on its stdin and stdout.
 //!
-//! In: the job, then `start` once the seal was accepted, then messages and at last `cancel` or `end`.
+//! In: the job, then `start` once the seal was accepted, then messages and at last `cancel` or `end`. A job that takes
+//! several processes, one after the other, has each of them measured and started: their seals and starts are numbered.
 //! Out: numbered lines, the last of which is `worker.exited`. An output that ends without it is a
 //! crash and never a success.
 
@@ -12,6 +13,8 @@ use serde_json::Value;
 use crate::ids::AttemptRef;
 use crate::outcome::AgentEnd;
 use crate::relative_folder::RelativeFolder;
+use crate::seal::InsideSeal;
+use crate::spec::SpecProgress;
 use crate::walls::WallPlan;
 use crate::work::Work;
 
@@ -23,7 +26,7 @@ pub const MAX_EVENT_TEXT: usize = 1 << 20;
 pub mod worker_line {
     /// The worker runs; nothing was started yet.
     pub const STARTED: &str = "worker.started";
-    /// The measured seal; data is an `InsideSeal`.
+    /// The measured seal; data is a `NumberedSeal`.
     pub const SEAL: &str = "worker.seal";
     /// More of a line that was cut: `{"stream", "text"}` or `{"stream", "base64"}`, and `"last": true`
     /// at its end.
@@ -57,6 +60,9 @@ pub struct Job {
     /// The conversation that goes on from run to run, if it is one.
     #[serde(default)]
     pub session: Option<KeptSession>,
+    /// How far its spec is, if the work is phases of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<SpecProgress>,
     /// The walls around the agent and all its children.
     pub walls: WallPlan,
     /// Paths that the probe tries to write, besides every mount point.
@@ -127,7 +133,11 @@ pub enum ToWorker {
     /// Measure the seal for this job, report it, and wait.
     Job(Box<Job>),
     /// The seal was accepted: start the agent. Repeating it changes nothing.
-    Start,
+    Start {
+        /// Which process of the job: the number of its seal.
+        #[serde(default = "first_process")]
+        number: u32,
+    },
     /// A message for the agent.
     Message {
         /// The receipt's id.
@@ -146,6 +156,26 @@ pub enum ToWorker {
     /// No more messages will come. End-of-file does not say that, because not every transport can
     /// half-close.
     End,
+}
+
+impl ToWorker {
+    /// Start the first process of the job, which for most is the only one.
+    pub const START: Self = Self::Start { number: 1 };
+}
+
+fn first_process() -> u32 {
+    1
+}
+
+/// The data of a [`worker_line::SEAL`] line: what was measured around one process of the job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NumberedSeal {
+    /// Which process, counted from 1.
+    #[serde(default = "first_process")]
+    pub number: u32,
+    /// What was measured.
+    #[serde(flatten)]
+    pub inside: InsideSeal,
 }
 
 /// A line of the worker.
@@ -207,4 +237,19 @@ pub struct AgentReport {
     pub ok: bool,
     /// Its last words, or its error.
     pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_start_without_a_number_is_that_of_the_first_process() {
+        let read = |value| serde_json::from_value::<ToWorker>(value).unwrap();
+        assert_eq!(read(json!({ "type": "start" })), ToWorker::START);
+        assert_eq!(read(json!({ "type": "start", "number": 3 })), ToWorker::Start { number: 3 });
+        assert_eq!(serde_json::to_value(ToWorker::START).unwrap(), json!({ "type": "start", "number": 1 }));
+    }
 }

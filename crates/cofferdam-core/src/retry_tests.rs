@@ -125,6 +125,7 @@ fn each_class_has_its_own_history() {
     assert!(pauses.iter().all(|pause| (500..=1_000).contains(pause)), "{pauses:?}");
     assert_eq!((pauses.len(), end), (5, dead(ErrorClass::Agent)));
     for (kind, class) in [
+        (Kind::Gate, ErrorClass::Gate),
         (Kind::Budget, ErrorClass::Budget),
         (Kind::OutOfMemory, ErrorClass::Budget),
         (Kind::Seal, ErrorClass::Seal),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::direct::DirectSetup;
 use crate::permission::PermissionMode;
 use crate::settings::Agent;
-use crate::spec::SpecSetup;
+use crate::spec::{PhasePlan, SpecSetup};
 
 /// What a run does: a closed set. Whoever tells its kinds apart matches all of them, so that the compiler names every
 /// place that a new kind has to be thought of.
@@ -75,6 +75,18 @@ impl Work {
             Self::Spec(_) => "spec",
             Self::Agent { agent, .. } => agent.as_str(),
         }
+    }
+
+    /// One try of a phase of a spec: the work of a coding agent, like any other.
+    #[must_use]
+    pub fn of_phase(spec: &SpecSetup, plan: &PhasePlan, prompt: String) -> Self {
+        let setup = PromptSetup {
+            prompt,
+            model: spec.model.clone(),
+            max_turns: Some(plan.max_turns),
+            ..PromptSetup::default()
+        };
+        Self::Agent { agent: spec.agent, setup }
     }
 
     /// Which agent's CLI does it; `None` for a program and for us.

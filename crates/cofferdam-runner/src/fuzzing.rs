@@ -11,6 +11,8 @@ pub enum Taken {
     Event(NewEvent),
     /// The measured seal, of this line.
     Seal(u64),
+    /// What a try of a phase brought, of this line.
+    Phase(u64),
     /// The last line.
     Exited(WorkerExited),
     /// What became of a message.
@@ -23,7 +25,8 @@ pub fn worker_line(bytes: &[u8]) -> Option<Taken> {
     parse(bytes).map(|line| match line {
         Line::Event(event) => Taken::Event(event),
         Line::Seal(_, seq) => Taken::Seal(seq),
-        Line::Exited(exited) => Taken::Exited(exited),
+        Line::Phase(_, place) => Taken::Phase(place.seq),
+        Line::Exited(exited, _) => Taken::Exited(exited),
         Line::Receipt(_) => Taken::Receipt,
     })
 }

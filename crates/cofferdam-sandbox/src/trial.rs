@@ -205,6 +205,7 @@ fn job(backend: &dyn Backend, sandbox: &dyn Sandbox, spec: &SandboxSpec) -> Job 
         program: Vec::new(),
         gateway: None,
         session: None,
+        spec: None,
         walls: backend.wall_plan(&spec.id, &spec.policy, &[] as &[PathBuf]),
         probe_paths: inside::CLOSED.map(String::from).into(),
         output_bytes: spec.policy.limits.output_bytes,

@@ -21,6 +21,9 @@ fn main() -> ExitCode {
         ["worker", "--job-within-ms", ms] => {
             cofferdam_worker::worker_main(Options { job_within: milliseconds(ms), ..options() })
         }
+        ["worker", "--phase-outputs", folder] => {
+            cofferdam_worker::worker_main(Options { phase_outputs: folder.into(), ..options() })
+        }
         ["worker", "--exit-grace-ms", ms] => {
             cofferdam_worker::worker_main(Options { exit_grace: milliseconds(ms), ..options() })
         }

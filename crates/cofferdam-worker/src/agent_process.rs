@@ -34,6 +34,8 @@ pub(crate) struct AgentProcess {
     pub dismissed: bool,
     /// When it will be killed, or, after its dismissal, urged first.
     pub act_at: Option<Instant>,
+    /// When its time is up, if it has one of its own, and how it ended then.
+    pub time_up: Option<(Instant, AgentEnd)>,
     /// Outputs that somebody still holds open.
     pub open_streams: Vec<Stream>,
     /// When it last printed something.
@@ -100,6 +102,7 @@ impl HeldAgent {
             stdin,
             dismissed: false,
             act_at: None,
+            time_up: None,
             open_streams: vec![Stream::Stdout, Stream::Stderr],
             printed_at: Instant::now(),
         })
@@ -119,6 +122,12 @@ impl AgentProcess {
     /// Whether nothing is left to be waited for: it has ended by itself, or it has to be killed now.
     pub(crate) fn is_over(&self) -> bool {
         self.ended.is_some() || self.ended_for == Some(AgentEnd::OutputLimit)
+    }
+
+    /// When something has to be done about it, whatever it does itself.
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        let time_up = self.time_up.as_ref().map(|(at, _)| *at);
+        self.act_at.into_iter().chain(time_up).min()
     }
 
     /// Whether it has nothing left to do, and can still be told so.

@@ -25,7 +25,7 @@ impl Session {
             return self.refuse(id, RefusalReason::UnknownKind);
         };
         if agent.ended.is_some() || agent.ended_for.is_some() || agent.dismissed {
-            return self.refuse(id, RefusalReason::RunEnded);
+            return self.keep_or_refuse(id, kind, content, RefusalReason::RunEnded);
         }
         if agent.stdin.as_ref().is_some_and(|stdin| stdin.is_crowded()) {
             return self.refuse(id, RefusalReason::AgentDoesNotRead);
@@ -33,8 +33,54 @@ impl Session {
         if !self.heard.insert(id.clone()) {
             return Ok(());
         }
-        agent.relay.send(Message { id, kind, content }, &mut self.output)?;
+        let message = Message { id, kind, content };
+        if self.kept.is_some() {
+            self.given.push(message.clone());
+        }
+        agent.relay.send(message, &mut self.output)?;
         self.tell(agent)
+    }
+
+    /// There is no agent that the message could be for: it waits for the next one, if there may be one.
+    pub(crate) fn keep_or_refuse(
+        &mut self,
+        id: String,
+        kind: MessageKind,
+        content: String,
+        reason: RefusalReason,
+    ) -> io::Result<()> {
+        match &mut self.kept {
+            None => self.refuse(id, reason),
+            Some(kept) => {
+                // A host that does not know whether it arrived sends it again.
+                if kept.iter().all(|message| message.id != id) {
+                    kept.push(Message { id, kind, content });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// From now on there may be another agent after each.
+    pub(crate) fn keep_messages(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// Passes on what has waited for an agent.
+    pub(crate) fn pass_on_kept(&mut self, agent: &mut AgentProcess) -> io::Result<()> {
+        let Some(kept) = &mut self.kept else { return Ok(()) };
+        for Message { id, kind, content } in std::mem::take(kept) {
+            self.pass_on(agent, id, kind.as_str(), content)?;
+        }
+        Ok(())
+    }
+
+    /// No agent follows, so that nothing waits for one any more.
+    pub(crate) fn refuse_kept(&mut self) -> io::Result<()> {
+        for message in self.kept.take().unwrap_or_default() {
+            self.refuse(&message.id, "run_ended")?;
+        }
+        Ok(())
     }
 
     /// Writes what the adapter has for the agent.
@@ -71,9 +117,20 @@ impl Session {
         true
     }
 
-    /// The receipts of what the agent never took.
+    /// The receipts of what the agent never took. Where another one may follow, it waits for that; but an interrupt was
+    /// meant for this agent's turn, which is over.
     pub(crate) fn refuse_the_rest(&mut self, agent: &mut AgentProcess) -> io::Result<()> {
+        let given = std::mem::take(&mut self.given);
         for receipt in agent.relay.abandon() {
+            let (Receipt::Refused { id, .. } | Receipt::Delivered { id, .. }) = &receipt;
+            let is_meant = |message: &&Message| message.id == *id && message.kind != MessageKind::Interrupt;
+            if let (Some(kept), Some(message), Receipt::Refused { .. }) =
+                (&mut self.kept, given.iter().find(is_meant), &receipt)
+            {
+                self.heard.remove(id);
+                kept.push(message.clone());
+                continue;
+            }
             emit_receipt(&receipt, |event_type, data| self.output.emit(event_type, data))?;
         }
         Ok(())

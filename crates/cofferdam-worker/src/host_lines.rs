@@ -73,7 +73,11 @@ mod tests {
         let found = read(b"{\"type\":\"sta\n\n{\"type\":\"start\"}\r\n   \n{\"type\":\"end\"}");
         assert!(matches!(
             found[..],
-            [Input::Malformed { bytes: 12, .. }, Input::Host(ToWorker::Start), Input::Host(ToWorker::End)]
+            [
+                Input::Malformed { bytes: 12, .. },
+                Input::Host(ToWorker::Start { number: 1 }),
+                Input::Host(ToWorker::End)
+            ]
         ));
     }
 

@@ -25,6 +25,7 @@ mod links;
 mod merge;
 mod orphaned;
 mod output;
+mod phase_output;
 mod preparation;
 mod reaper;
 mod relay;
@@ -69,6 +70,8 @@ pub struct Options {
     /// How long an agent that was told that nothing more will come has to exit, and as long again once it was
     /// asked to by a signal.
     pub exit_grace: Duration,
+    /// Where the agents of a spec's phases write their outputs, in folders that are made for them.
+    pub phase_outputs: PathBuf,
 }
 
 impl Options {
@@ -83,6 +86,7 @@ impl Options {
             heartbeat: Duration::from_secs(10),
             job_within: Duration::from_secs(120),
             exit_grace: Duration::from_secs(5),
+            phase_outputs: "/tmp".into(),
         })
     }
 }

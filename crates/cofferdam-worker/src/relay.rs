@@ -89,6 +89,11 @@ impl Relay {
         understood.merger.flush(output)
     }
 
+    /// How much may still be printed.
+    pub(crate) fn bytes_left(&self) -> u64 {
+        self.bytes_left
+    }
+
     /// What the agent is to be told.
     pub(crate) fn take_lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.understood.lines)

@@ -60,7 +60,7 @@ impl From<&Outcome> for ExitCode {
 impl From<FailureClass> for ExitCode {
     fn from(class: FailureClass) -> Self {
         match class {
-            FailureClass::Agent => Self::Failed,
+            FailureClass::Agent | FailureClass::Gate => Self::Failed,
             FailureClass::AgentMissing => Self::AgentMissing,
             FailureClass::OutOfMemory
             | FailureClass::PidsLimit

@@ -5,6 +5,7 @@ mod example;
 mod gate;
 mod graph;
 mod input;
+mod judge;
 mod output;
 mod phase;
 mod plan;
@@ -23,6 +24,7 @@ pub use graph::{TaskOrderError, task_order};
 pub use input::{
     DecideSpecInput, ExecuteSpecInput, LaunchSpecInput, PhaseInput, SpecInput, SpecListInput, UpdateSpecInput,
 };
+pub use judge::judge_output;
 pub use phase::{GATE_TO_PASS, MOST_TRIES, PHASES_VERSION, Phase};
 pub use plan::SpecPlan;
 pub use prompt::{PromptFacts, TemplateError, prompt};

@@ -99,6 +99,7 @@ fn judge(seen: &Seen, timeout: Duration) -> Verdict {
                 FailureClass::Auth => AuthWord::AuthRequired,
                 FailureClass::AgentMissing => AuthWord::CliMissing,
                 FailureClass::Agent
+                | FailureClass::Gate
                 | FailureClass::OutOfMemory
                 | FailureClass::PidsLimit
                 | FailureClass::DiskLimit

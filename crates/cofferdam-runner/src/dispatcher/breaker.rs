@@ -71,6 +71,7 @@ impl Verdict {
             | FailureClass::AgentMissing
             | FailureClass::Auth => Self::Nothing,
             FailureClass::Agent
+            | FailureClass::Gate
             | FailureClass::OutOfMemory
             | FailureClass::PidsLimit
             | FailureClass::DiskLimit

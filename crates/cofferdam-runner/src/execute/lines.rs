@@ -4,12 +4,14 @@
 //! batch was stored makes the next one.
 
 use cofferdam_core::{
-    EventType, FromWorker, InsideSeal, MessageReceipt, NewEvent, Receipt, WorkerExited, worker_line,
+    EventType, FromWorker, MessageReceipt, NewEvent, NumberedSeal, PhaseOutput, Receipt, WorkerExited,
+    worker_line,
 };
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::mpsc;
 
+use super::phases::Place;
 use crate::node::now_ms;
 
 /// No line of a worker is longer: 1 MiB of text with every character escaped, and its frame.
@@ -27,9 +29,11 @@ pub(crate) enum Line {
     /// To be stored.
     Event(NewEvent),
     /// The measured seal, and the number of its line.
-    Seal(Box<InsideSeal>, u64),
+    Seal(Box<NumberedSeal>, u64),
+    /// What a try of a phase brought, by the worker's reckoning.
+    Phase(Box<PhaseOutput>, Place),
     /// The last line.
-    Exited(WorkerExited),
+    Exited(WorkerExited, Place),
     /// What became of a message.
     Receipt(MessageReceipt),
 }
@@ -91,12 +95,20 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Line> {
         return None;
     }
     let Ok(line) = FromWorker::parse(text) else { return Some(stray(text)) };
+    let place = Place { seq: line.seq, at_ms: line.at };
     let known = match line.line_type.as_str() {
         worker_line::STARTED | worker_line::OUTPUT_REST => return None,
         worker_line::SEAL => {
             serde_json::from_value(line.data).ok().map(|seal| Line::Seal(Box::new(seal), line.seq))
         }
-        worker_line::EXITED => serde_json::from_value(line.data).ok().map(Line::Exited),
+        worker_line::EXITED => {
+            serde_json::from_value(line.data).ok().map(|exited| Line::Exited(exited, place))
+        }
+        name if name == EventType::PhaseOutput.as_str() => {
+            serde_json::from_value(line.data).ok().map(|output| Line::Phase(Box::new(output), place))
+        }
+        // Whether a phase has passed is for us to say.
+        name if name == EventType::PhasePassed.as_str() || name == EventType::PhaseFailed.as_str() => None,
         name => EventType::parse(name).and_then(|event_type| {
             let Some(receipt) = Receipt::of_event(event_type, &line.data) else {
                 let (at_ms, worker_seq) = (line.at, Some(line.seq));
@@ -147,6 +159,9 @@ mod tests {
             "{}",
             r#"{"v":9,"seq":1,"at":1,"type":"log","data":{}}"#,
             &line(1, "run.finished!", &json!({})),
+            &line(1, "phase.passed", &json!({ "phase": "design", "number": 1 })),
+            &line(1, "phase.failed", &json!({ "phase": "design", "number": 1 })),
+            &line(1, "phase.output", &json!({ "phase": "a phase" })),
         ] {
             let Some(Line::Event(event)) = parse(text.as_bytes()) else { panic!("{text}") };
             assert_eq!((event.event_type, event.worker_seq), (EventType::Log, None), "{text}");
@@ -157,6 +172,9 @@ mod tests {
     fn the_last_line_is_recognised() {
         let exited = line(9, worker_line::EXITED, &json!({ "end": { "how": "exited", "code": 3 } }));
         let end = cofferdam_core::AgentEnd::Exited { code: 3 };
-        assert_eq!(parse(exited.as_bytes()), Some(Line::Exited(WorkerExited { end, report: None })));
+        assert_eq!(
+            parse(exited.as_bytes()),
+            Some(Line::Exited(WorkerExited { end, report: None }, Place { seq: 9, at_ms: 5 }))
+        );
     }
 }

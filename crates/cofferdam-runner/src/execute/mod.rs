@@ -7,6 +7,7 @@ mod hold;
 mod keeper;
 pub(crate) mod lines;
 mod mail;
+mod phases;
 mod release;
 mod stop;
 mod supervise;
@@ -134,11 +135,7 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
     }
     match attempt.claimed.request.work.clone() {
         Work::Direct(setup) => direct::run(attempt, &setup).await,
-        Work::Spec(_) => {
-            let message = "this node does not work on the phases of a spec";
-            Ok(Outcome::failed(FailureClass::Refused, message))
-        }
-        Work::Program { .. } | Work::Agent { .. } => run_in_sandbox(attempt, left).await,
+        Work::Program { .. } | Work::Spec(_) | Work::Agent { .. } => run_in_sandbox(attempt, left).await,
     }
 }
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cofferdam_core::{
-    AgentEnd, Breach, EventType, FailureClass, Gateway, InsideSeal, Job, Network, NewEvent, Outcome, Policy,
-    Seal, ToWorker, WorkerExited, inside,
+    AgentEnd, Breach, EventType, FailureClass, Gateway, Job, Network, NewEvent, NumberedSeal, Outcome,
+    Policy, Seal, ToWorker, WorkerExited, inside,
 };
 use cofferdam_sandbox::{Backend, Process, Sandbox};
-use cofferdam_store::failpoint;
+use cofferdam_store::{PhaseNews, failpoint};
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
@@ -17,6 +17,7 @@ use super::begin::Begun;
 use super::heard::Heard;
 use super::lines::{Line, read};
 use super::mail::Mail;
+use super::phases::Phases;
 use super::way_out::private_folders;
 use super::{Attempt, Stop};
 use crate::node::now_ms;
@@ -85,6 +86,8 @@ struct Supervised<'a> {
     mail: Mail,
     session: Option<OpenedSession>,
     heard: Heard,
+    /// How far its spec is, if it works on one.
+    phases: Option<Phases>,
 }
 
 /// Sends the job, compares the seal, lets the agent in, and records every line until the worker is gone.
@@ -96,7 +99,15 @@ pub(super) async fn supervise(
     let Process { stdin, stdout } = begun.sandbox.attach().await?;
     attempt_secrets::remember(attempt.node, &attempt.claimed)?;
     let gateway = connect_egress(begun).await?;
-    let job = job(attempt, backend, begun, gateway);
+    let mut job = job(attempt, backend, begun, gateway);
+    let phases = match attempt.claimed.request.work.spec() {
+        Some(setup) => {
+            let progress = attempt.node.store.spec_progress(&attempt.claimed.lease).await?;
+            job.spec = Some(progress.clone());
+            Some(Phases::new(setup, progress))
+        }
+        None => None,
+    };
     let mut supervised = Supervised {
         sandbox: &*begun.sandbox,
         handover: &begun.handover,
@@ -111,6 +122,7 @@ pub(super) async fn supervise(
         mail: Mail::default(),
         session: None,
         heard: Heard::new(&attempt.claimed.attempt, attempt.node.broker.listen()),
+        phases,
     };
     supervised.send(&ToWorker::Job(Box::new(job))).await;
     failpoint("runner.job_sent");
@@ -173,6 +185,7 @@ fn job(attempt: &Attempt<'_>, backend: &dyn Backend, begun: &Begun, gateway: Opt
             let kept = memory.kept();
             memory.session(&exchange.path_inside(&kept.source, &kept.target))
         }),
+        spec: None,
         walls: backend.wall_plan(&attempt.sandbox_id(), &request.policy, &companions),
         probe_paths,
         output_bytes: request.policy.limits.output_bytes,
@@ -266,28 +279,75 @@ impl Supervised<'_> {
             match line {
                 Line::Event(event) => {
                     self.started |= event.event_type == EventType::AgentStarted;
+                    // Each try of a phase is a process of its own, whose walls are not measured yet.
+                    self.measured &= event.event_type != EventType::PhaseStarted;
+                    if let Some(phases) = &mut self.phases {
+                        phases.hear(&event);
+                    }
                     if event.event_type == EventType::AgentSession {
                         self.session = OpenedSession::of(&event).or(self.session.take());
                     }
                     events.push(event);
                 }
-                Line::Exited(exited) => self.worker = Some(exited),
+                Line::Phase(output, place) => {
+                    attempt.append(std::mem::take(&mut events)).await?;
+                    let judged = self.phases.as_mut().map(|phases| phases.judge(*output, place));
+                    self.record(attempt, judged.unwrap_or(Ok(None))).await?;
+                }
+                Line::Exited(exited, place) => {
+                    attempt.append(std::mem::take(&mut events)).await?;
+                    let judged = self.phases.as_ref().map(|phases| phases.conclude(&exited.end, place));
+                    self.record(attempt, judged.unwrap_or(Ok(None))).await?;
+                    self.worker = Some(exited);
+                }
                 Line::Receipt(receipt) => {
                     attempt.append(std::mem::take(&mut events)).await?;
                     self.mail.receive(attempt, receipt).await?;
                 }
-                Line::Seal(inside, seq) => {
+                Line::Seal(measured, seq) => {
                     attempt.held.append(&mut events);
-                    self.judge(attempt, *inside, seq).await?;
+                    self.judge(attempt, *measured, seq).await?;
                 }
             }
         }
         attempt.append(events).await
     }
 
+    /// Records what is known of a phase. A worker that is not believed is heard no more.
+    async fn record(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        judged: Result<Option<PhaseNews>, Outcome>,
+    ) -> Result<(), Stop> {
+        match judged {
+            Ok(Some(mut news)) if self.refused.is_none() => {
+                news.events = attempt.with_held(news.events);
+                if let Some(output) = &mut news.output {
+                    attempt.redactor.value(output);
+                }
+                news.reasons.iter_mut().for_each(|reason| attempt.redactor.string(reason));
+                let store = &attempt.node.store;
+                let stored = store.record_phase(&attempt.claimed.lease, &news, now_ms()).await?;
+                attempt.tell(stored);
+            }
+            Ok(_) => {}
+            Err(outcome) => {
+                self.refused.get_or_insert(outcome);
+                self.sandbox.kill().await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Compares the seal with the policy. The agent starts only if nothing is missing.
-    async fn judge(&mut self, attempt: &mut Attempt<'_>, inside: InsideSeal, seq: u64) -> Result<(), Stop> {
+    async fn judge(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        measured: NumberedSeal,
+        seq: u64,
+    ) -> Result<(), Stop> {
         self.measured = true;
+        let NumberedSeal { number, inside } = measured;
         let policy = attempt.claimed.request.policy.clone();
         let workspace = self.sandbox.exchange().working_directory(&self.handover.target.0);
         let seal = Seal {
@@ -299,18 +359,21 @@ impl Supervised<'_> {
             stripped: self.handover.stripped.clone(),
         };
         let breaches = seal.breaches(&policy, &self.handover.companions(policy.workspace_access));
-        let data = json!({ "seal": seal, "breaches": breaches });
+        let mut data = json!({ "seal": seal, "breaches": breaches });
+        if number > 1 {
+            data["number"] = json!(number);
+        }
         let sealed = NewEvent::new(now_ms(), EventType::SandboxSealed, data);
         let events = attempt.with_held(vec![NewEvent { worker_seq: Some(seq), ..sealed }]);
         let recorded = redaction::redact_seal(&attempt.redactor, &seal);
         let stored = attempt.node.store.record_seal(&attempt.claimed.lease, &recorded, &events).await?;
         attempt.tell(stored);
-        if breaches.is_empty() {
+        if breaches.is_empty() && self.refused.is_none() {
             attempt.stage(Stage::Running);
-            self.send(&ToWorker::Start).await;
+            self.send(&ToWorker::Start { number }).await;
             failpoint("runner.start_sent");
         } else {
-            self.refused = Some(refusal(&breaches));
+            self.refused.get_or_insert_with(|| refusal(&breaches));
             self.sandbox.kill().await?;
         }
         Ok(())

@@ -58,7 +58,7 @@ fn code_of(outcome: &Outcome, api_error_status: Option<u64>) -> Option<ErrorCode
         Outcome::Succeeded | Outcome::Cancelled => None,
         Outcome::TimedOut { .. } => Some(ErrorCode::ExecutionTimeout),
         Outcome::Failed { class, .. } => match class {
-            FailureClass::Agent | FailureClass::Budget => None,
+            FailureClass::Agent | FailureClass::Gate | FailureClass::Budget => None,
             FailureClass::Auth => match api_error_status {
                 Some(_) => Some(ErrorCode::AuthError),
                 None => Some(ErrorCode::MissingApiKey),

@@ -72,6 +72,7 @@ fn code_of(outcome: &Outcome) -> Option<ErrorCode> {
         Outcome::TimedOut { .. } => Some(ErrorCode::ExecutionTimeout),
         Outcome::Failed { class, .. } => match class {
             FailureClass::Agent
+            | FailureClass::Gate
             | FailureClass::OutOfMemory
             | FailureClass::PidsLimit
             | FailureClass::DiskLimit

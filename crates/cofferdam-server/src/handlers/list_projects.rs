@@ -11,6 +11,7 @@ use crate::errors::Answer;
     (status = 200, description = "The projects.", body = ProjectList),
 ))]
 pub(crate) async fn list_projects(By(actor, app): By) -> Answer<ProjectList> {
-    let projects = app.operations().list_projects(&actor).await?.into_iter().map(ProjectResponse::from).collect();
+    let projects =
+        app.operations().list_projects(&actor).await?.into_iter().map(ProjectResponse::from).collect();
     Ok(Json(ProjectList { projects }))
 }

@@ -66,6 +66,7 @@ async fn an_agent_that_failed_is_a_result_and_a_run_without_a_chance_is_an_error
         let ended = executed(&body, &Outcome::failed(class, "no luck"), None).await;
         match class {
             FailureClass::Agent
+            | FailureClass::Gate
             | FailureClass::OutOfMemory
             | FailureClass::PidsLimit
             | FailureClass::DiskLimit

@@ -1,9 +1,10 @@
 //! What the worker waits for before its agent starts: the job, and then the word.
 
 use std::io;
+use std::str::FromStr;
 use std::time::Instant;
 
-use cofferdam_core::{Job, RefusalReason, ToWorker};
+use cofferdam_core::{Job, MessageKind, RefusalReason, ToWorker};
 
 use super::{Next, Session};
 use crate::input::Input;
@@ -26,7 +27,7 @@ impl Session {
                     return Ok(Awaited::Cancelled);
                 }
                 Next::Deadline => return Ok(Awaited::Nothing),
-                Next::Input(Input::Host(ToWorker::Start)) => {
+                Next::Input(Input::Host(ToWorker::Start { .. })) => {
                     self.log("ignored a start that came before its job")?;
                 }
                 Next::Input(Input::Host(ToWorker::Message { id, .. })) => {
@@ -37,15 +38,20 @@ impl Session {
         }
     }
 
-    /// Whether the agent is to be started.
-    pub(super) fn await_start(&mut self, job: &Job) -> io::Result<bool> {
+    /// Whether the process of this number is to be started.
+    pub(super) fn await_start(&mut self, job: &Job, number: u32) -> io::Result<bool> {
         loop {
             match self.next(None)? {
-                Next::Input(Input::Host(ToWorker::Start)) => return Ok(true),
+                Next::Input(Input::Host(ToWorker::Start { number: meant })) if meant == number => {
+                    return Ok(true);
+                }
                 Next::Input(Input::Host(ToWorker::Cancel { .. } | ToWorker::End)) => return Ok(false),
                 Next::Input(Input::Host(ToWorker::Job(second))) => self.repeat_job(job, &second)?,
-                Next::Input(Input::Host(ToWorker::Message { id, .. })) => {
-                    self.refuse(id, RefusalReason::NotStarted)?
+                Next::Input(Input::Host(ToWorker::Message { id, kind, content })) => {
+                    match MessageKind::from_str(&kind) {
+                        Ok(kind) => self.keep_or_refuse(id, kind, content, RefusalReason::NotStarted)?,
+                        Err(_) => self.refuse(id, RefusalReason::UnknownKind)?,
+                    }
                 }
                 _ => {}
             }

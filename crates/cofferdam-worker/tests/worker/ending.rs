@@ -133,7 +133,7 @@ fn an_agent_that_never_stops_printing_is_killed_after_the_grace_all_the_same() {
     let mut job = job(&["bash", "-c", "trap '' TERM; while :; do echo y; done"]);
     job.output_bytes = u64::MAX;
     worker.send(&ToWorker::Job(Box::new(job)));
-    worker.send(&ToWorker::Start);
+    worker.send(&ToWorker::START);
     worker.wait_for_text("y");
     worker.send(&ToWorker::Cancel { grace_ms: 100 });
     assert_eq!(worker.end(), AgentEnd::Cancelled);
@@ -202,7 +202,7 @@ fn a_worker_that_nobody_listens_to_ends_and_takes_the_agent_along() {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    for line in [ToWorker::Job(Box::new(job(&["bash", "-c", "echo $$; sleep 1000"]))), ToWorker::Start] {
+    for line in [ToWorker::Job(Box::new(job(&["bash", "-c", "echo $$; sleep 1000"]))), ToWorker::START] {
         writeln!(stdin, "{}", serde_json::to_string(&line).unwrap()).unwrap();
     }
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -232,7 +232,7 @@ fn as_the_first_process_of_a_pid_namespace_it_ends_everything_in_it_and_nothing_
     assert_eq!(worker.wait_for(worker_line::STARTED).data["pid"], 1);
     let script = "for i in {1..40}; do (setsid sleep 1000 &); done; kill -9 1; kill -TERM 1; exit 6";
     worker.send(&ToWorker::Job(Box::new(job(&["bash", "-c", script]))));
-    worker.send(&ToWorker::Start);
+    worker.send(&ToWorker::START);
     assert_eq!(worker.end(), AgentEnd::Exited { code: 6 });
     assert!(worker.data("log").is_empty(), "nothing was given up: {:?}", worker.data("log"));
     assert!(bystander.try_wait().unwrap().is_none(), "the bystander lives");

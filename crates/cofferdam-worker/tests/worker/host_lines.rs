@@ -15,7 +15,7 @@ fn lines_that_are_not_of_the_protocol_become_logs_and_change_nothing() {
     worker.send_raw(b"   ");
     worker.send(&ToWorker::Job(Box::new(job(&["true"]))));
     worker.send_raw(b"{\"type\":\"start\"");
-    worker.send(&ToWorker::Start);
+    worker.send(&ToWorker::START);
     assert_eq!(worker.end(), AgentEnd::Exited { code: 0 });
     assert_eq!(worker.data("log").len(), 4);
 }
@@ -26,10 +26,10 @@ fn a_repeated_job_or_start_changes_nothing_and_another_attempts_job_is_refused()
     let repeated = ToWorker::Job(Box::new(job(&["bash", "-c", "echo ready; sleep 1000"])));
     worker.send(&repeated);
     worker.send(&repeated);
-    worker.send(&ToWorker::Start);
+    worker.send(&ToWorker::START);
     worker.wait_for_text("ready");
     worker.send(&repeated);
-    worker.send(&ToWorker::Start);
+    worker.send(&ToWorker::START);
     assert!(worker.data("log").is_empty());
     worker.send(&ToWorker::Job(Box::new(job_of(2, &["true"]))));
     worker.wait_for("log");
@@ -50,7 +50,7 @@ fn a_message_that_cannot_be_delivered_is_refused_with_the_reason() {
     let mut worker = Worker::start();
     worker.send(&message("m1", "steer"));
     worker.send(&ToWorker::Job(Box::new(job(&["bash", "-c", "echo ready; sleep 1000"]))));
-    worker.send(&ToWorker::Start);
+    worker.send(&ToWorker::START);
     worker.wait_for_text("ready");
     worker.send(&message("m2", "follow_up"));
     worker.send(&message("m3", "shout"));

@@ -5,4 +5,5 @@ mod ending;
 mod gateway;
 mod host_lines;
 mod output;
+mod phases;
 mod support;

@@ -58,7 +58,7 @@ fn an_agent_that_prints_more_than_it_may_is_ended_and_what_fits_is_kept() {
     let mut job = job(&["bash", "-c", script]);
     job.output_bytes = 1_000_000;
     worker.send(&ToWorker::Job(Box::new(job)));
-    worker.send(&ToWorker::Start);
+    worker.send(&ToWorker::START);
     assert_eq!(worker.end(), AgentEnd::OutputLimit);
     // A line of 100 bytes costs 228: what it is kept as is counted, too. A last one is cut short.
     assert_eq!(worker.data("agent.message").len(), 1_000_000 / 228 + 1);
@@ -71,7 +71,7 @@ fn exactly_the_limit_is_allowed() {
         let mut job = job(&["head", "-c", count, "/dev/zero"]);
         job.output_bytes = 1000;
         worker.send(&ToWorker::Job(Box::new(job)));
-        worker.send(&ToWorker::Start);
+        worker.send(&ToWorker::START);
         assert_eq!(worker.end(), end);
         assert_eq!(worker.texts("agent.message")[0].len(), 1000);
     }
@@ -104,7 +104,7 @@ fn no_descriptor_of_the_worker_reaches_the_agent() {
     done; exec "$0" worker"#;
     let mut worker = Worker::start_by(Command::new("bash").args(["-c", clean]).arg(example()));
     worker.send(&ToWorker::Job(Box::new(job(&["ls", "-l", "/proc/self/fd"]))));
-    worker.send(&ToWorker::Start);
+    worker.send(&ToWorker::START);
     assert_eq!(worker.end(), AgentEnd::Exited { code: 0 });
     let links: Vec<&str> =
         worker.texts("agent.message").into_iter().filter_map(|line| line.split(" -> ").nth(1)).collect();

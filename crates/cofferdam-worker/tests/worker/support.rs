@@ -53,7 +53,7 @@ impl Worker {
     pub(crate) fn running(argv: &[&str]) -> Self {
         let mut worker = Self::start();
         worker.send(&ToWorker::Job(Box::new(job(argv))));
-        worker.send(&ToWorker::Start);
+        worker.send(&ToWorker::START);
         worker
     }
 
@@ -65,7 +65,7 @@ impl Worker {
     /// Sends the job, and that its agent may start.
     pub(crate) fn with_job(mut self, job: Job) -> Self {
         self.send(&ToWorker::Job(Box::new(job)));
-        self.send(&ToWorker::Start);
+        self.send(&ToWorker::START);
         self
     }
 

@@ -104,7 +104,9 @@ pub(crate) struct SpecsHere {
 impl SpecsHere {
     pub(crate) async fn open(home: &Home, caller: &Caller) -> Result<Self, Failure> {
         let settings = settings::read_for_service(caller)?;
-        let place = home.place(now_ms()).map_err(|error| Failure::internal("the state folder cannot be read", &error))?;
+        let place = home
+            .place(now_ms())
+            .map_err(|error| Failure::internal("the state folder cannot be read", &error))?;
         let store = open_store(home, caller).await?;
         let operations = Operations::new(store, Arc::new(settings), Arc::new(|_| false));
         Ok(Self { operations, place, caller: caller.clone() })
@@ -131,7 +133,11 @@ impl SpecRecords for SpecsHere {
     }
 
     async fn update(&self, id: &SpecId, input: &UpdateSpecInput) -> Result<SpecResponse, Failure> {
-        self.operations.update_spec(&ACTOR, id, input).await.map(SpecResponse::from).map_err(operation_failure)
+        self.operations
+            .update_spec(&ACTOR, id, input)
+            .await
+            .map(SpecResponse::from)
+            .map_err(operation_failure)
     }
 
     async fn write(&self, id: &SpecId, phase: Phase, input: &PhaseInput) -> Result<Gate, Failure> {
@@ -157,7 +163,11 @@ impl SpecRecords for SpecsHere {
     }
 
     async fn cancel(&self, id: &SpecId) -> Result<Option<RunId>, Failure> {
-        self.operations.cancel_spec(&ACTOR, id).await.map(|cancelled| cancelled.run).map_err(operation_failure)
+        self.operations
+            .cancel_spec(&ACTOR, id)
+            .await
+            .map(|cancelled| cancelled.run)
+            .map_err(operation_failure)
     }
 
     async fn export(&self, id: &SpecId) -> Result<String, Failure> {
@@ -166,7 +176,8 @@ impl SpecRecords for SpecsHere {
 
     async fn events_after(&self, id: &SpecId, after: Option<&str>) -> Result<SpecEventsPage, Failure> {
         let after = after.map(str::parse).transpose().map_err(|error| operation_failure(error.into()))?;
-        let page = self.operations.read_spec_events(&ACTOR, id, after, None).await.map_err(operation_failure)?;
+        let page =
+            self.operations.read_spec_events(&ACTOR, id, after, None).await.map_err(operation_failure)?;
         let events = page.events.into_iter();
         let events = events.map(|told| SpecEventResponse { run_id: told.run, event: told.event.into() });
         Ok(SpecEventsPage {

@@ -49,7 +49,8 @@ fn a_rejected_phase_is_tried_again_with_the_reason() {
     let (status, refused) = stage.post(&format!("/api/v1/specs/{spec}/reject"), &json!({}));
     assert_eq!(status, 400, "a rejection says why: {refused:#}");
     let reason = "You forgot the checkout pages.";
-    let (status, rejected) = stage.post(&format!("/api/v1/specs/{spec}/reject"), &json!({ "reason": reason }));
+    let (status, rejected) =
+        stage.post(&format!("/api/v1/specs/{spec}/reject"), &json!({ "reason": reason }));
     assert_eq!(status, 200, "{rejected:#}");
     let is_done = || stage.model_was_told(reason);
     cofferdam_e2e::processes::wait_until(crate::specs::stage::IN_TIME, "the agent hears the reason", is_done);

@@ -69,7 +69,8 @@ fn create_spec_with_project_id_call_execute_and_results_sync_back_to_the_databas
 #[test]
 fn what_cannot_be_executed_is_refused_with_what_to_type() {
     let Some(stage) = Stage::new(Cli::Codex, Script::default()) else { return };
-    let (status, without) = stage.post("/api/v1/specs", &json!({ "title": "No project", "description": "x" }));
+    let (status, without) =
+        stage.post("/api/v1/specs", &json!({ "title": "No project", "description": "x" }));
     assert_eq!(status, 201, "{without:#}");
     let without = without["id"].as_str().expect("an id");
     let spec = stage.create();

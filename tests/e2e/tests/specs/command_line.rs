@@ -37,9 +37,18 @@ fn led(with_server: bool) {
     assert!(project.stdout.starts_with("prj_"), "{}", project.stdout);
     assert!(ok(&["projects", "list"]).stdout.contains("second"));
 
-    std::fs::write(stage.fixture.path("wanted.md"), "A dark theme, chosen by the system's setting.\n").expect("a file");
+    std::fs::write(stage.fixture.path("wanted.md"), "A dark theme, chosen by the system's setting.\n")
+        .expect("a file");
     let wanted = stage.fixture.path("wanted.md");
-    let made = ok(&["spec", "create", "Dark mode", "--project", "second", "--from", wanted.to_str().expect("a path")]);
+    let made = ok(&[
+        "spec",
+        "create",
+        "Dark mode",
+        "--project",
+        "second",
+        "--from",
+        wanted.to_str().expect("a path"),
+    ]);
     let spec = made.stdout.trim().to_owned();
     assert!(made.stderr.contains(&format!("cofferdam spec execute {spec}")), "{}", made.stderr);
     assert!(ok(&["spec", "list"]).stdout.contains("Dark mode"));

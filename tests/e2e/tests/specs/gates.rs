@@ -72,7 +72,8 @@ fn an_output_that_cannot_be_one_is_a_try_with_its_reason() {
         format!("rm -rf \"{folder}\""),
     ];
     for command in hostile {
-        let answers = [Answer::shell(command.clone()), Answer::text("It is written.")].into_iter().chain(does(phase));
+        let answers =
+            [Answer::shell(command.clone()), Answer::text("It is written.")].into_iter().chain(does(phase));
         let Some(stage) = Stage::new(Cli::Codex, with(Script::default(), phase, answers)) else { return };
         let spec = stage.create();
         stage.execute(&spec, &json!({ "phases": ["explore"] }));

@@ -158,7 +158,10 @@ impl Stage {
 
     /// Whether anything that the model was sent contains this.
     pub(crate) fn model_was_told(&self, text: &str) -> bool {
-        self.model.requests().iter().any(|request| strings(&request.body).iter().any(|found| found.contains(text)))
+        self.model
+            .requests()
+            .iter()
+            .any(|request| strings(&request.body).iter().any(|found| found.contains(text)))
     }
 }
 

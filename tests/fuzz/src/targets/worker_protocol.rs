@@ -49,6 +49,9 @@ fn from_worker(line: &[u8]) {
         Some(Taken::Seal(seq)) => {
             assert!(ours.is_some_and(|line| line.line_type == worker_line::SEAL && line.seq == seq));
         }
+        Some(Taken::Phase(seq)) => {
+            assert!(ours.is_some_and(|line| line.line_type == "phase.output" && line.seq == seq));
+        }
         Some(Taken::Receipt) => assert!(ours.is_some_and(|line| line.line_type.starts_with("message."))),
         Some(Taken::Event(event)) => match event.worker_seq {
             Some(seq) => assert!(ours.is_some_and(|line| line.seq == seq

@@ -43,7 +43,8 @@ pub(super) async fn update(records: &dyn SpecRecords, args: &UpdateArgs) -> Resu
     let output = args.output.as_deref().map(output_of).transpose()?;
     let changes_text = input != UpdateSpecInput::default();
     if !changes_text && output.is_none() {
-        let hint = "type --title, --description, --from, --project, --archive, --restore or --output PHASE=FILE";
+        let hint =
+            "type --title, --description, --from, --project, --archive, --restore or --output PHASE=FILE";
         return Err(UsageError::new("there is nothing to change", hint).into());
     }
     if changes_text {
@@ -92,7 +93,8 @@ fn text_of(name: &str, file: impl Read) -> Result<String, UsageError> {
 /// `PHASE=FILE`.
 fn output_of(pair: &str) -> Result<(Phase, PhaseInput), UsageError> {
     let hint = "type --output PHASE=FILE, such as --output requirements=requirements.json";
-    let (phase, name) = pair.split_once('=').ok_or_else(|| UsageError::new("--output names no file", hint))?;
+    let (phase, name) =
+        pair.split_once('=').ok_or_else(|| UsageError::new("--output names no file", hint))?;
     let phase: Phase = phase
         .parse()
         .map_err(|error: ValueError| UsageError::new(format!("--output: {}", error.problem), error.hint))?;

@@ -13,9 +13,9 @@ use crate::{sanitize, terminal};
 pub(super) async fn run(records: &dyn SpecRecords, args: &ShowArgs) -> Result<ExitCode, Failure> {
     let id = args.one.find(records).await?;
     if let Some(phase) = &args.phase {
-        let phase: Phase = phase
-            .parse()
-            .map_err(|error: ValueError| UsageError::new(format!("--phase: {}", error.problem), error.hint))?;
+        let phase: Phase = phase.parse().map_err(|error: ValueError| {
+            UsageError::new(format!("--phase: {}", error.problem), error.hint)
+        })?;
         let data = records.outputs(&id).await?;
         let output = data.phase_data.get(&phase).ok_or_else(|| {
             Failure::new(ExitCode::Failed, format!("{phase} has brought nothing yet"))

@@ -76,7 +76,9 @@ fn lines_of(event: &EventResponse) -> Vec<String> {
     let phase = || sanitize::line(&text("phase"));
     let score = || data.get("score").and_then(Value::as_f64).map_or("-".to_owned(), |it| format!("{it:.2}"));
     match event.known_type() {
-        Some(EventType::PhaseStarted) => vec![format!("{}: try {}", phase(), data.get("number").unwrap_or(&Value::Null))],
+        Some(EventType::PhaseStarted) => {
+            vec![format!("{}: try {}", phase(), data.get("number").unwrap_or(&Value::Null))]
+        }
         Some(EventType::PhaseOutput) if data.get("passed") != Some(&Value::Bool(true)) => {
             let mut lines = vec![format!("{}: {} does not pass", phase(), score())];
             let reasons = data.get("reasons").and_then(Value::as_array).into_iter().flatten();
