@@ -68,7 +68,8 @@ impl Spec {
     #[must_use]
     pub fn awaits_approval(&self) -> Option<Phase> {
         let waits = |phase: &Phase| self.plan.approvals.contains(phase) && self.has_passed(*phase);
-        let is_approved = |record: &PhaseRecord| record.decision.as_ref().is_some_and(|said| said.is_approved);
+        let is_approved =
+            |record: &PhaseRecord| record.decision.as_ref().is_some_and(|said| said.is_approved);
         let open = |phase: &Phase| !self.phase(*phase).is_some_and(is_approved);
         self.plan.phases.iter().copied().find(|phase| waits(phase) && open(phase))
     }

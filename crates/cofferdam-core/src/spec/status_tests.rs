@@ -28,7 +28,8 @@ fn spec(plan: SpecPlan) -> Spec {
 
 fn pass(spec: &mut Spec, phases: impl IntoIterator<Item = Phase>) {
     for phase in phases {
-        let record = PhaseRecord { state: PhaseState::Passed, output: Some(json!({})), ..PhaseRecord::default() };
+        let record =
+            PhaseRecord { state: PhaseState::Passed, output: Some(json!({})), ..PhaseRecord::default() };
         spec.phases.insert(phase, record);
     }
 }
@@ -69,7 +70,8 @@ fn the_status_follows_from_phases_and_run() {
 
 #[test]
 fn a_spec_waits_for_whoever_approves() {
-    let mut it = spec(SpecPlan::new(Phase::DEFAULT.iter().copied(), [Phase::Requirements, Phase::Sync]).unwrap());
+    let mut it =
+        spec(SpecPlan::new(Phase::DEFAULT.iter().copied(), [Phase::Requirements, Phase::Sync]).unwrap());
     assert_eq!(it.stretch(), [Phase::Explore, Phase::Requirements]);
     pass(&mut it, [Phase::Explore, Phase::Requirements]);
     ran(&mut it, RunState::Succeeded);
