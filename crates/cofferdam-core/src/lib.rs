@@ -135,15 +135,16 @@ pub use settings::{
     tighten,
 };
 pub use spec::{
-    Component as SpecComponent, DecideSpecInput, ExecuteSpecInput, Execution, GATE_TO_PASS, Gate, LaunchSpecInput,
-    MOST_PHASE_BYTES, MOST_TRIES, PHASES_VERSION, Phase, PhaseDecision, PhaseInput, PhaseOutput, PhasePlan,
-    PhaseRecord, PhaseStarted, PhaseState, PromptFacts, Requirement as SpecRequirement, Spec, SpecInput,
-    SpecListInput, SpecPlan, SpecProgress, SpecRun, SpecSetup, SpecStatus, Task as SpecTask, TaskOrderError,
-    TemplateError, Ticket as SpecTicket, UpdateSpecInput, check_approval, check_execution, check_rejection,
-    check_shape, check_spec, check_spec_update, components as spec_components, example as spec_example,
-    export as spec_export, gate, next_spec_request, of_execution, phase_of, prompt as spec_prompt,
-    reference as spec_reference, requirements as spec_requirements, schema as phase_schema, spec_request,
-    task_order, tasks as spec_tasks, tickets as spec_tickets,
+    Component as SpecComponent, DecideSpecInput, ExecuteSpecInput, Execution, GATE_TO_PASS, Gate,
+    LaunchSpecInput, MOST_PHASE_BYTES, MOST_TRIES, PHASES_VERSION, Phase, PhaseDecision, PhaseInput,
+    PhaseOutput, PhasePlan, PhaseRecord, PhaseStarted, PhaseState, PromptFacts,
+    Requirement as SpecRequirement, Spec, SpecInput, SpecListInput, SpecPlan, SpecProgress, SpecRun,
+    SpecSetup, SpecStatus, Task as SpecTask, TaskOrderError, TemplateError, Ticket as SpecTicket,
+    UpdateSpecInput, check_approval, check_execution, check_rejection, check_shape, check_spec,
+    check_spec_update, components as spec_components, example as spec_example, export as spec_export, gate,
+    next_spec_request, of_execution, phase_of, prompt as spec_prompt, reference as spec_reference,
+    requirements as spec_requirements, schema as phase_schema, spec_request, task_order, tasks as spec_tasks,
+    tickets as spec_tickets,
 };
 pub use system_config::{
     CONFIG_KEYS, ConfigKey, ConfigReport, ConfigUpdates, ConfigValue, LONGEST_CONFIG_VALUE, LaunchMode,
