@@ -89,6 +89,8 @@ codes! {
     RunNotFound = "RUN_NOT_FOUND", 404;
     /// There is no such project.
     ProjectNotFound = "PROJECT_NOT_FOUND", 404;
+    /// There is no such spec.
+    SpecNotFound = "SPEC_NOT_FOUND", 404;
     /// There is no such agent.
     AgentNotFound = "AGENT_NOT_FOUND", 404;
     /// The settings have no such policy.
@@ -125,6 +127,20 @@ codes! {
     ProcessRefused = "PROCESS_REFUSED", 409;
     /// The process is another service's, whose API has its log.
     ProcessElsewhere = "PROCESS_ELSEWHERE", 409;
+    /// A run works on the spec.
+    SpecBusy = "SPEC_BUSY", 409;
+    /// The spec was put away.
+    SpecArchived = "SPEC_ARCHIVED", 409;
+    /// Somebody has to approve first what a phase of the spec brought; `details.phase` names it.
+    SpecAwaitsApproval = "SPEC_AWAITS_APPROVAL", 409;
+    /// No phase of the spec, or not the one that was named, waits for approval.
+    SpecNotWaiting = "SPEC_NOT_WAITING", 409;
+    /// Every phase of the spec has passed.
+    SpecCompleted = "SPEC_COMPLETED", 409;
+    /// Others are changing the spec; try again.
+    SpecChanged = "SPEC_CHANGED", 409;
+    /// The run is a spec's, which is executed again in its place.
+    RunOfSpec = "RUN_OF_SPEC", 409;
     /// There is a project of this name.
     ProjectExists = "PROJECT_EXISTS", 409;
     /// No node can use the mode that the service was to be switched to; nothing was changed.

@@ -24,6 +24,7 @@ mod project;
 mod run;
 pub mod sdk;
 mod settings;
+mod spec;
 pub mod sse;
 mod system;
 mod trust;
@@ -51,6 +52,13 @@ pub use project::{ProjectList, ProjectResponse};
 pub use run::{AttemptResponse, CancelResponse, MOST_RUNS, RunList, RunResponse, SealResponse};
 pub use sdk::{SdkMetadata, SdkResponse, SdkStart};
 pub use settings::{OriginResponse, SettingResponse, SettingsResponse};
+pub use spec::{
+    CancelSpecResponse, DecideSpecResponse, ExecuteSpecResponse, ExecuteSpecStatus, ExecutionStatus,
+    LaunchSpecResponse, LaunchSpecStatus, PhaseData, PhaseDecisionResponse, PhaseResponse, SpecDesign,
+    SpecEnd, SpecEventResponse, SpecEventsPage, SpecEventsQuery, SpecList, SpecRequirements, SpecResponse,
+    SpecRunList, SpecRunResponse, SpecTasks, SpecVersionList, SpecVersionResponse, SpecVersionsQuery,
+    WritePhaseResponse,
+};
 pub use trust::{TrustList, TrustState, TrustedFileResponse, TrustedOriginResponse};
 
 pub use system::{AuthQuery, AuthStatusResponse, DoctorQuery, DoctorResponse, NodeDoctor};
@@ -58,11 +66,13 @@ pub use system::{AuthQuery, AuthStatusResponse, DoctorQuery, DoctorResponse, Nod
 /// What a caller asks for: the core's own descriptions, under the names that they have over the wire.
 pub use cofferdam_core::text_schema as schema;
 pub use cofferdam_core::{
-    AskInput as ExecuteSdkRequest, AskOptions as ExecuteSdkOptions, KeyInput as CreateKeyRequest,
-    MountInput as MountRequest, ProjectInput as CreateProjectRequest, RunInput as CreateRunRequest,
-    RunListInput as RunQuery, RunOptions,
+    AskInput as ExecuteSdkRequest, AskOptions as ExecuteSdkOptions, DecideSpecInput as DecideSpecRequest,
+    ExecuteSpecInput as ExecuteSpecRequest, KeyInput as CreateKeyRequest,
+    LaunchSpecInput as LaunchSpecRequest, MountInput as MountRequest, PhaseInput as WritePhaseRequest,
+    ProjectInput as CreateProjectRequest, RunInput as CreateRunRequest, RunListInput as RunQuery, RunOptions,
+    SpecInput as CreateSpecRequest, SpecListInput as SpecQuery, UpdateSpecInput as UpdateSpecRequest,
 };
 pub use schema::{
-    AgentNameText, KeyIdText, LaneText, NodeIdText, ProjectIdText, ProjectRefText, RequestIdText, RunIdText,
-    SandboxIdText,
+    AgentNameText, KeyIdText, LaneText, NodeIdText, PhaseText, ProjectIdText, ProjectRefText, RequestIdText,
+    RunIdText, SandboxIdText, SpecIdText,
 };

@@ -33,6 +33,16 @@ pub enum StreamError {
 /// Writes a frame.
 #[must_use]
 pub fn frame(id: Option<u64>, event: &str, data: &str) -> String {
+    write(id.map(|id| id.to_string()).as_deref(), event, data)
+}
+
+/// Writes a frame at a place that is no number. Nothing but letters, digits, `_` and `.` may be in it.
+#[must_use]
+pub fn frame_at(place: &str, event: &str, data: &str) -> String {
+    write(Some(place), event, data)
+}
+
+fn write(id: Option<&str>, event: &str, data: &str) -> String {
     let id = id.map_or(String::new(), |id| format!("id: {id}\n"));
     let mut text = format!("{id}event: {event}\n");
     for line in data.split('\n') {

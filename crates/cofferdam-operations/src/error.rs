@@ -1,7 +1,8 @@
 //! Why an operation was not done. What a caller says about it, and with which status, is the caller's own.
 
 use cofferdam_core::{
-    InputError, KeyId, Mode, Network, ProcessName, ProjectName, Refusal, RunId, RunState, UnknownProcess,
+    InputError, KeyId, Mode, Network, Phase, ProcessName, ProjectName, Refusal, RunId, RunState, SpecId,
+    UnknownProcess,
 };
 
 use crate::config::NodeTrial;
@@ -49,6 +50,45 @@ pub enum Error {
     /// There is a project of this name.
     #[error("there is a project `{0}`")]
     ProjectExists(ProjectName),
+    /// There is no such spec, or the actor may not see it.
+    #[error("there is no spec {0}")]
+    SpecNotFound(SpecId),
+    /// A run works on the spec.
+    #[error("run {run} works on spec {spec}; wait for its end, or cancel it")]
+    SpecBusy {
+        /// Which.
+        spec: SpecId,
+        /// What works on it.
+        run: RunId,
+    },
+    /// The spec was put away.
+    #[error("spec {0} was put away")]
+    SpecArchived(SpecId),
+    /// Somebody has to approve first what a phase brought.
+    #[error("spec {spec} waits for somebody to approve the phase `{phase}`")]
+    SpecAwaitsApproval {
+        /// Which.
+        spec: SpecId,
+        /// The phase.
+        phase: Phase,
+    },
+    /// No phase, or not this one, waits for anybody.
+    #[error("spec {0} has no such phase that waits for approval")]
+    SpecNotWaiting(SpecId),
+    /// Every phase has passed.
+    #[error("every phase of spec {0} has passed")]
+    SpecCompleted(SpecId),
+    /// Others changed the spec again and again meanwhile.
+    #[error("spec {0} is being changed by others")]
+    SpecChanged(SpecId),
+    /// The run is the last one of a spec, which goes on from it.
+    #[error("run {run} is the last one of spec {spec}, which goes on from it")]
+    RunOfSpec {
+        /// Which.
+        run: RunId,
+        /// Whose.
+        spec: SpecId,
+    },
     /// There is no such key.
     #[error("there is no key {0}")]
     KeyNotFound(KeyId),
@@ -94,6 +134,9 @@ impl From<cofferdam_store::Error> for Error {
             Stored::NotFound { run } => Self::RunNotFound(run),
             Stored::RunEnded { run } => Self::RunEnded(run),
             Stored::NotFinal { run, state } => Self::RunNotEnded { run, state },
+            Stored::NoSuchSpec { spec } => Self::SpecNotFound(spec),
+            Stored::SpecBusy { spec, run } => Self::SpecBusy { spec, run },
+            Stored::RunOfSpec { run, spec } => Self::RunOfSpec { run, spec },
             error => Self::Store(error),
         }
     }

@@ -21,6 +21,7 @@ mod projects;
 mod random;
 mod runs;
 mod settings;
+mod specs;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,6 +42,10 @@ pub use random::random_bits;
 pub use runs::{
     Accepted, Cancelled, EventPage, Judged, MOST_MESSAGE_CHARACTERS, NewAsk, NewRun, RunPage, SentMessage,
     Way,
+};
+pub use specs::{
+    CancelledSpec, DecidedSpec, Decision, ExecutedSpec, LaunchedSpec, NewExecution, SpecEvent, SpecEventPage,
+    SpecPage, SpecPosition, VersionPage, WrittenPhase,
 };
 
 /// Everything that somebody can do to one record. Cloning shares it.

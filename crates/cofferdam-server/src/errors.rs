@@ -111,6 +111,28 @@ impl From<cofferdam_operations::Error> for ApiError {
             Error::RunNotSealed { run, network } => {
                 Self::new(ErrorCode::RunNotSealed, text).with(json!({ "run_id": run, "network": network }))
             }
+            Error::SpecNotFound(_) => Self::new(ErrorCode::SpecNotFound, text),
+            Error::SpecBusy { run, .. } => {
+                Self::new(ErrorCode::SpecBusy, text).with(json!({ "run_id": run }))
+            }
+            Error::SpecArchived(_) => Self::new(ErrorCode::SpecArchived, text).with(
+                json!({ "hint": "take it out again: PATCH /api/v1/specs/{id} with {\"archived\": false}" }),
+            ),
+            Error::SpecAwaitsApproval { phase, .. } => {
+                Self::new(ErrorCode::SpecAwaitsApproval, text).with(json!({
+                    "phase": phase,
+                    "hint": "POST /api/v1/specs/{id}/approve, or /reject with a reason",
+                }))
+            }
+            Error::SpecNotWaiting(_) => Self::new(ErrorCode::SpecNotWaiting, text)
+                .with(json!({ "hint": "GET /api/v1/specs/{id}/execution-status says how it stands" })),
+            Error::SpecCompleted(_) => Self::new(ErrorCode::SpecCompleted, text)
+                .with(json!({ "hint": "name the phase to begin at again as `resume_from_phase`" })),
+            Error::SpecChanged(_) => Self::new(ErrorCode::SpecChanged, text),
+            Error::RunOfSpec { spec, .. } => Self::new(ErrorCode::RunOfSpec, text).with(json!({
+                "spec_id": spec,
+                "hint": format!("execute the spec: POST /api/v1/specs/{spec}/execute"),
+            })),
             Error::KeyNotFound(_) => Self::new(ErrorCode::KeyNotFound, text),
             Error::ModeUnusable { mode, trials } => {
                 let hint = "see what each node found, and do what it says; or send `\"force\": true`";
@@ -188,13 +210,13 @@ impl From<cofferdam_store::Error> for ApiError {
             )
             .with(json!({ "run_id": run })),
             // Such as a NUL in a message.
-            Error::Text { .. }
-            | Error::NoSuchSpec { .. }
+            Error::Text { .. } => Self::new(ErrorCode::InvalidRequest, text),
+            // The operations tell of an end that comes too early or too late, and of specs, in their own words.
+            Error::NoSuchSpec { .. }
             | Error::SpecExists { .. }
             | Error::SpecBusy { .. }
-            | Error::RunOfSpec { .. } => Self::new(ErrorCode::InvalidRequest, text),
-            // The operations tell of an end that comes too early or too late in their own words.
-            Error::RunEnded { .. }
+            | Error::RunOfSpec { .. }
+            | Error::RunEnded { .. }
             | Error::NotFinal { .. }
             | Error::AlreadyFinal { .. }
             | Error::RunExists { .. }

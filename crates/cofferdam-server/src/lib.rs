@@ -23,6 +23,7 @@ mod service;
 mod status;
 mod surroundings;
 mod wire;
+mod wire_spec;
 
 pub use artifacts::{LocalArtifacts, Opened, RunFiles, SharedArtifacts};
 pub use openapi::document as openapi;

@@ -13,7 +13,7 @@ use crate::handlers::{
     health, list_agents, list_artifacts, list_audit, list_dead_letters, list_events, list_keys,
     list_messages, list_nodes, list_projects, list_runs, list_trust, look_at_agents, metrics, processes,
     read_settings, remove_dead_letter, remove_project, remove_run, replay_dead_letter, retry_run, revoke_key,
-    sandbox_events, sandbox_messages, send_message,
+    sandbox_events, sandbox_messages, send_message, specs,
 };
 
 #[derive(OpenApi)]
@@ -23,7 +23,7 @@ use crate::handlers::{
         description = "Runs coding agents on repositories, sealed off from everything else, and hands back what they did.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    components(schemas(ErrorBody, cofferdam_api::RunEnd, cofferdam_api::SdkStart)),
+    components(schemas(ErrorBody, cofferdam_api::RunEnd, cofferdam_api::SdkStart, cofferdam_api::SpecEnd)),
     paths(
         health::health,
         health::ready,
@@ -55,6 +55,26 @@ use crate::handlers::{
         list_projects::list_projects,
         get_project::get_project,
         remove_project::remove_project,
+        specs::create_spec::create_spec,
+        specs::list_specs::list_specs,
+        specs::launch_spec::launch_spec,
+        specs::get_spec::get_spec,
+        specs::update_spec::update_spec,
+        specs::archive_spec::archive_spec,
+        specs::write_phase::write_phase,
+        specs::execute_spec::execute_spec,
+        specs::approve_spec::approve_spec,
+        specs::reject_spec::reject_spec,
+        specs::cancel_spec::cancel_spec,
+        specs::get_phase_data::get_phase_data,
+        specs::get_execution_status::get_execution_status,
+        specs::list_versions::list_versions,
+        specs::list_spec_runs::list_spec_runs,
+        specs::list_spec_events::list_spec_events,
+        specs::get_rows::get_requirements,
+        specs::get_rows::get_design,
+        specs::get_rows::get_tasks,
+        specs::export_spec::export_spec,
         list_agents::list_agents,
         list_nodes::list_nodes,
         list_dead_letters::list_dead_letters,
@@ -160,8 +180,21 @@ fn narrow(schemas: &mut Value) {
     ]);
     bound(schemas);
     let message = &mut schemas["SendMessageRequest"];
+    message["properties"]["message_type"] = json!({
+        "description": "In place of `kind`, the words of other services.",
+        "type": "string",
+        "pattern": "^(user_message|interrupt|guardian_nudge|system)$",
+    });
+    message["required"] = json!([]);
+    message["oneOf"] = json!([
+        { "required": ["kind"], "properties": { "message_type": false } },
+        { "required": ["message_type"], "properties": { "kind": false } },
+    ]);
+    let is_interrupt =
+        |field: &str| json!({ "required": [field], "properties": { field: { "const": "interrupt" } } });
     message["anyOf"] = json!([
-        { "properties": { "kind": { "const": "interrupt" } } },
+        is_interrupt("kind"),
+        is_interrupt("message_type"),
         { "required": ["content"], "properties": { "content": { "pattern": "[^\\s\\u0000]" } } },
     ]);
 }
@@ -224,7 +257,7 @@ fn complete(method: &str, operation: &mut Value) {
     if !is_open {
         errors.extend(OF_KEYS);
     }
-    if matches!(method, "post" | "patch") {
+    if matches!(method, "post" | "patch" | "put") {
         errors.extend(OF_BODIES);
     }
     let responses = operation["responses"].as_object_mut().expect("an operation has responses");
@@ -286,6 +319,8 @@ mod tests {
     fn the_document_of_the_repository_is_that_of_the_code() {
         let kept = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json"));
         let kept: Value = serde_json::from_str(kept).unwrap();
+        std::fs::write("/tmp/sa_openapi.json", serde_json::to_string_pretty(&document()).unwrap() + "\n")
+            .unwrap(); // TEMPORARY
         assert_eq!(kept, document(), "type `./dev docs`");
     }
 }

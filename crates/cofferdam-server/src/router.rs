@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, post, put};
 use cofferdam_api::ErrorCode;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method};
@@ -59,6 +59,26 @@ use crate::handlers::{
     sandbox_events::sandbox_events,
     sandbox_messages::{list_sandbox_messages, send_sandbox_message},
     send_message::send_message,
+    specs::{
+        approve_spec::approve_spec,
+        archive_spec::archive_spec,
+        cancel_spec::cancel_spec,
+        create_spec::create_spec,
+        execute_spec::execute_spec,
+        export_spec::export_spec,
+        get_execution_status::get_execution_status,
+        get_phase_data::get_phase_data,
+        get_rows::{get_design, get_requirements, get_tasks},
+        get_spec::get_spec,
+        launch_spec::launch_spec,
+        list_spec_events::list_spec_events,
+        list_spec_runs::list_spec_runs,
+        list_specs::list_specs,
+        list_versions::list_versions,
+        reject_spec::reject_spec,
+        update_spec::update_spec,
+        write_phase::write_phase,
+    },
 };
 use crate::{metrics as counting, request_id};
 
@@ -85,6 +105,23 @@ pub(crate) fn closed() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/api/v1/sandboxes/{id}/messages", get(list_sandbox_messages).post(send_sandbox_message)),
         ("/api/v1/projects", get(list_projects).post(create_project)),
         ("/api/v1/projects/{project}", get(get_project).delete(remove_project)),
+        ("/api/v1/specs", get(list_specs).post(create_spec)),
+        ("/api/v1/specs/launch", post(launch_spec)),
+        ("/api/v1/specs/{id}", get(get_spec).patch(update_spec).delete(archive_spec)),
+        ("/api/v1/specs/{id}/execute", post(execute_spec)),
+        ("/api/v1/specs/{id}/approve", post(approve_spec)),
+        ("/api/v1/specs/{id}/reject", post(reject_spec)),
+        ("/api/v1/specs/{id}/cancel", post(cancel_spec)),
+        ("/api/v1/specs/{id}/phases/{phase}", put(write_phase)),
+        ("/api/v1/specs/{id}/phase-data", get(get_phase_data)),
+        ("/api/v1/specs/{id}/execution-status", get(get_execution_status)),
+        ("/api/v1/specs/{id}/versions", get(list_versions)),
+        ("/api/v1/specs/{id}/runs", get(list_spec_runs)),
+        ("/api/v1/specs/{id}/events", get(list_spec_events)),
+        ("/api/v1/specs/{id}/requirements", get(get_requirements)),
+        ("/api/v1/specs/{id}/design", get(get_design)),
+        ("/api/v1/specs/{id}/tasks", get(get_tasks)),
+        ("/api/v1/specs/{id}/export", get(export_spec)),
         ("/api/v1/agents", get(list_agents)),
         ("/api/v1/nodes", get(list_nodes)),
         ("/api/v1/dead-letters", get(list_dead_letters)),
@@ -153,7 +190,7 @@ fn cors(app: &App) -> CorsLayer {
     let own = |name: &'static str| HeaderName::from_static(name);
     CorsLayer::new()
         .allow_origin(AllowOrigin::list(origins))
-        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::DELETE])
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
         .allow_headers([
             ACCEPT,
             AUTHORIZATION,

@@ -2,7 +2,7 @@
 
 use cofferdam_core::RunId;
 
-use super::stream::FrameStream;
+use super::stream::{After, FrameStream};
 use super::{Client, ClientError};
 use crate::event::{EventResponse, RunEnd};
 use crate::sse::{END, Frame};
@@ -26,7 +26,7 @@ impl Client {
     /// `GET /api/v1/runs/{id}/events` as a stream, from the event after this number.
     #[must_use]
     pub fn stream(&self, run: &RunId, after: u64) -> EventStream {
-        let frames = FrameStream::new(self, format!("api/v1/runs/{run}/events"), after);
+        let frames = FrameStream::new(self, format!("api/v1/runs/{run}/events"), After::Number(after));
         EventStream { frames, end: None }
     }
 }

@@ -7,6 +7,8 @@ mod records;
 mod resolve;
 mod runs;
 mod sdk;
+mod spec_events;
+mod specs;
 mod stream;
 mod system;
 
@@ -21,6 +23,7 @@ use serde::de::DeserializeOwned;
 pub use self::events::{EventStream, Next};
 pub use self::processes::LogStream;
 pub use self::sdk::{SdkNext, SdkStream};
+pub use self::spec_events::{SpecEventStream, SpecNext};
 use crate::error::{ErrorBody, ErrorCode};
 
 /// How long an answer may take that is not waited for on purpose.

@@ -166,7 +166,7 @@ impl Client {
         self.get(&format!("api/v1/runs/{run}/seal"), &()).await
     }
 
-    async fn bytes(&self, path: &str) -> Result<Vec<u8>, ClientError> {
+    pub(super) async fn bytes(&self, path: &str) -> Result<Vec<u8>, ClientError> {
         let answer = self.send(self.http.get(self.url(path)?)).await?;
         let (url, status) = (answer.url().to_string(), answer.status().as_u16());
         let bytes = answer.bytes().await.map_err(|error| ClientError::Unexpected {

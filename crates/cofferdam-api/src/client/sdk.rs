@@ -3,7 +3,7 @@
 use cofferdam_core::{AskInput, Delta, RunId};
 use serde_json::Value;
 
-use super::stream::FrameStream;
+use super::stream::{After, FrameStream};
 use super::{Client, ClientError, read};
 use crate::error::ErrorBody;
 use crate::run::RunResponse;
@@ -52,7 +52,7 @@ impl Client {
     /// `GET /execute/sdk/{id}` as a stream, from its beginning.
     #[must_use]
     pub fn answer(&self, run: &RunId) -> SdkStream {
-        SdkStream { frames: FrameStream::new(self, format!("execute/sdk/{run}"), 0) }
+        SdkStream { frames: FrameStream::new(self, format!("execute/sdk/{run}"), After::Number(0)) }
     }
 }
 

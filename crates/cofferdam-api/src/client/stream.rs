@@ -23,10 +23,18 @@ pub(super) const MOST_FAILURES: u32 = 20;
 pub(super) struct FrameStream {
     client: Client,
     path: String,
-    after: u64,
+    after: After,
     open: Option<Open>,
     waiting: VecDeque<Frame>,
     failures: u32,
+}
+
+/// Where a stream goes on: behind the last frame that was understood.
+pub(super) enum After {
+    /// This number.
+    Number(u64),
+    /// This place, in the service's own words; from the beginning without one.
+    Place(Option<String>),
 }
 
 struct Open {
@@ -36,8 +44,8 @@ struct Open {
 }
 
 impl FrameStream {
-    /// The stream at this path, from the frame after this number.
-    pub(super) fn new(client: &Client, path: String, after: u64) -> Self {
+    /// The stream at this path, from the frame after this one.
+    pub(super) fn new(client: &Client, path: String, after: After) -> Self {
         Self { client: client.clone(), path, after, open: None, waiting: VecDeque::new(), failures: 0 }
     }
 
@@ -45,7 +53,7 @@ impl FrameStream {
     pub(super) async fn next(&mut self) -> Result<Frame, ClientError> {
         loop {
             while let Some(frame) = self.waiting.pop_front() {
-                if frame.id.is_none_or(|id| id > self.after) {
+                if !self.is_seen(&frame) {
                     return Ok(frame);
                 }
             }
@@ -66,8 +74,23 @@ impl FrameStream {
 
     /// A frame with this number was understood: the next stream begins behind it.
     pub(super) fn understood(&mut self, id: u64) {
-        self.after = self.after.max(id);
+        if let After::Number(after) = &mut self.after {
+            *after = id.max(*after);
+        }
         self.failures = 0;
+    }
+
+    /// A frame at this place was understood: the next stream begins behind it.
+    pub(super) fn understood_at(&mut self, place: String) {
+        self.after = After::Place(Some(place));
+        self.failures = 0;
+    }
+
+    fn is_seen(&self, frame: &Frame) -> bool {
+        match (&self.after, frame.id) {
+            (After::Number(after), Some(id)) => id <= *after,
+            (After::Number(_), None) | (After::Place(_), _) => false,
+        }
     }
 
     /// A frame was not understood. It may have been damaged on its way: the stream begins anew, or it was too often.
@@ -80,7 +103,12 @@ impl FrameStream {
 
     async fn connect(&mut self) -> Result<Open, ClientError> {
         let call = self.client.http.get(self.client.url(&self.path)?);
-        let call = call.header("accept", MEDIA_TYPE).header("last-event-id", self.after.to_string());
+        let call = call.header("accept", MEDIA_TYPE);
+        let call = match &self.after {
+            After::Number(after) => call.header("last-event-id", after.to_string()),
+            After::Place(Some(place)) => call.header("last-event-id", place),
+            After::Place(None) => call,
+        };
         let bytes = self.client.send(call).await?.bytes_stream().boxed();
         Ok(Open { bytes, reader: Reader::default(), since: Instant::now() })
     }

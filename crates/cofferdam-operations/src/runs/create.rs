@@ -148,7 +148,7 @@ impl Operations {
         }
     }
 
-    fn validated(
+    pub(crate) fn validated(
         &self,
         actor: &Actor,
         new: &NewRun<'_>,

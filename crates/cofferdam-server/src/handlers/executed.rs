@@ -123,7 +123,7 @@ pub(super) fn details(record: &RunRecord) -> serde_json::Value {
     })
 }
 
-pub(super) fn message_of(outcome: &Outcome) -> Option<String> {
+pub(crate) fn message_of(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Succeeded => None,
         Outcome::Cancelled => Some("the run was cancelled".to_owned()),

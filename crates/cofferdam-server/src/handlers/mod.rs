@@ -43,6 +43,7 @@ pub(crate) mod revoke_key;
 pub(crate) mod sandbox_events;
 pub(crate) mod sandbox_messages;
 pub(crate) mod send_message;
+pub(crate) mod specs;
 
 mod answered;
 mod answers;
@@ -51,3 +52,5 @@ mod file;
 mod preference;
 mod said;
 mod stream;
+
+pub(crate) use executed::message_of;

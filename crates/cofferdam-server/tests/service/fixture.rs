@@ -138,6 +138,10 @@ impl Place {
         answer(http().patch(self.url(path)).header("x-api-key", key).json(body)).await
     }
 
+    pub(crate) async fn put(&self, path: &str, key: &str, body: &Value) -> Answer {
+        answer(http().put(self.url(path)).header("x-api-key", key).json(body)).await
+    }
+
     pub(crate) async fn delete(&self, path: &str, key: &str) -> Answer {
         answer(http().delete(self.url(path)).header("x-api-key", key)).await
     }

@@ -13,6 +13,7 @@ mod records;
 mod runs;
 mod schemathesis;
 mod sdk;
+mod specs;
 mod stream;
 mod system;
 mod table;

@@ -2,13 +2,15 @@
 //! the actor may ask for: over HTTP, and by the operation itself.
 
 use cofferdam_core::{
-    Action, Actor, Agent, DeadLetter, ErrorClass, FailureClass, KeyInput, LimitsRule, Mode, Network, NodeId,
-    Outcome, OwnerName, ProjectInput, RunId, RunListInput, RunRequest, Scope, Scopes,
+    Action, Actor, Agent, DeadLetter, DecideSpecInput, ErrorClass, ExecuteSpecInput, FailureClass, KeyInput,
+    LimitsRule, Mode, Network, NodeId, Outcome, OwnerName, Phase, PhasePlan, PhaseState, PlaceId,
+    ProjectInput, RunId, RunListInput, RunRequest, Scope, Scopes, SpecId, SpecInput, SpecListInput, SpecPlan,
+    SpecSetup, UpdateSpecInput, Work,
 };
 use cofferdam_mandate::issue;
-use cofferdam_operations::{AskedService, ConfigChange, Error, Operations};
+use cofferdam_operations::{AskedService, ConfigChange, Decision, Error, NewExecution, Operations};
 use cofferdam_server::KeyRule;
-use cofferdam_store::Left;
+use cofferdam_store::{Left, NewSpec, PhaseNews, SpecExecution};
 use serde_json::json;
 
 use crate::fixture::{Elsewhere, Place, Setup, answer, http, new_run, plain_request};
@@ -32,6 +34,12 @@ const TABLE: &[(Action, [&str; 6])] = &[
     (Action::CreateProject, ["-..", "-..", "-..", "+..", "-..", "+.."]),
     (Action::ReadProjects, ["+..", "+..", "+..", "+..", "+..", "+.."]),
     (Action::RemoveProject, ["-..", "-..", "-..", "+..", "-..", "+.."]),
+    (Action::CreateSpec, ["-..", "+..", "+..", "+..", "+..", "+.."]),
+    (Action::ListSpecs, ["++.", "+0.", "++.", "++.", "++.", "++."]),
+    (Action::ReadSpec, ["++.", "+0.", "++.", "++.", "++.", "++."]),
+    (Action::UpdateSpec, ["--.", "+0.", "+-.", "++.", "+-.", "++."]),
+    (Action::ExecuteSpec, ["--.", "+0.", "+-.", "++.", "+-.", "++."]),
+    (Action::DecideSpec, ["--.", "+0.", "+-.", "++.", "+-.", "++."]),
     (Action::CreateKey, ["-..", "-..", "-..", "+..", "-..", "+.."]),
     (Action::ListKeys, ["-..", "-..", "-..", "+..", "-..", "+.."]),
     (Action::RevokeKey, ["-..", "-..", "-..", "+..", "-..", "+.."]),
@@ -70,6 +78,8 @@ struct Stage {
     place: Place,
     cast: Vec<Cast>,
     number: u128,
+    /// The spec that an action on specs is done to.
+    spec: SpecId,
 }
 
 impl Stage {
@@ -89,7 +99,7 @@ impl Stage {
                 }
             });
         }
-        Self { place, cast, number: 0 }
+        Self { place, cast, number: 0, spec: SpecId::new(1, 0) }
     }
 
     /// A run of this kind, in the state that the action is for.
@@ -113,6 +123,9 @@ impl Stage {
             Whose::Own | Whose::Privileged => actor.owner(),
             Whose::Foreign => "somebody".parse().unwrap(),
         };
+        if is_of_specs(action) {
+            self.spec = self.make_spec(action, owner.clone()).await;
+        }
         self.enqueue(&request, owner).await;
         let is_letter = matches!(action, Action::ReadDeadLetters | Action::RemoveDeadLetter);
         if is_letter || matches!(action, Action::RetryRun | Action::RemoveRun) {
@@ -121,6 +134,58 @@ impl Stage {
             let letter = is_letter.then(letter);
             let left = Left { letter, ..Left::default() };
             self.place.store.finish(&claimed.lease, &outcome, &left, 9).await.unwrap();
+        }
+        id
+    }
+
+    /// A spec of this owner, in the state that the action is for.
+    async fn make_spec(&self, action: Action, owner: OwnerName) -> SpecId {
+        let store = &self.place.store;
+        self.project(&self.place.operations()).await;
+        let project = store.find_project(&self.project_name()).await.unwrap().unwrap().id;
+        let maker = Actor::Key { id: cofferdam_core::KeyId::new(1, 1), owner, scopes: Scopes::all() };
+        let id = SpecId::new(1_000, self.number);
+        let mandate = |action| issue(&maker, action, id.as_str(), json!({}), 1_000);
+        let (title, description) = ("Accept coupons".to_owned(), "At the till.".to_owned());
+        let new = NewSpec {
+            id: id.clone(),
+            project: Some(project.clone()),
+            title: title.clone(),
+            description: description.clone(),
+        };
+        store.create_spec(&mandate(Action::CreateSpec), &new).await.unwrap();
+        if action == Action::DecideSpec {
+            let phases = vec![PhasePlan { phase: Phase::Explore, seconds: 60, max_turns: 5, template: None }];
+            let setup = SpecSetup {
+                id: id.clone(),
+                project: project.clone(),
+                agent: Agent::Codex,
+                model: None,
+                title,
+                description,
+                phases_version: 1,
+                phases,
+            };
+            let run = RunId::new(2_000, self.number);
+            let mut request = plain_request(&run);
+            request.work = Work::Spec(Box::new(setup));
+            request.placement.project = Some(project);
+            let plan = SpecPlan::new(Phase::DEFAULT.to_vec(), [Phase::Explore]).unwrap();
+            let seen = store.spec(&id).await.unwrap().unwrap().revision;
+            let execution = SpecExecution { seen, plan, restart_from: None, request };
+            store.execute_spec(&mandate(Action::ExecuteSpec), &id, &execution).await.unwrap();
+            let claimed = self.place.claim(&run).await;
+            let news = PhaseNews {
+                phase: Phase::Explore,
+                tries: 1,
+                state: PhaseState::Passed,
+                output: Some(json!({})),
+                score: Some(1.0),
+                reasons: Vec::new(),
+                events: Vec::new(),
+            };
+            store.record_phase(&claimed.lease, &news, 2_000).await.unwrap();
+            store.finish(&claimed.lease, &Outcome::Succeeded, &Left::default(), 9).await.unwrap();
         }
         id
     }
@@ -184,6 +249,30 @@ impl Stage {
                 self.project(&operations).await;
                 operations.remove_project(actor, &self.project_name()).await.map(|()| true)
             }
+            Action::CreateSpec => {
+                let (title, description) = ("x".to_owned(), "y".to_owned());
+                let input = SpecInput { title, description, project_id: None };
+                operations.create_spec(actor, &input).await.map(|_| true)
+            }
+            Action::ListSpecs => {
+                let input = SpecListInput { limit: Some(500), ..SpecListInput::default() };
+                let page = operations.list_specs(actor, &input).await;
+                page.map(|page| page.specs.iter().any(|spec| spec.id == self.spec))
+            }
+            Action::ReadSpec => operations.read_spec(actor, &self.spec).await.map(|_| true),
+            Action::UpdateSpec => {
+                let input = UpdateSpecInput { title: Some("z".to_owned()), ..UpdateSpecInput::default() };
+                operations.update_spec(actor, &self.spec, &input).await.map(|_| true)
+            }
+            Action::ExecuteSpec => {
+                let (input, place) = (ExecuteSpecInput::default(), PlaceId::new(1, 1));
+                let new = NewExecution { input: &input, place: &place, surroundings: &Elsewhere };
+                operations.execute_spec(actor, &self.spec, &new).await.map(|_| true)
+            }
+            Action::DecideSpec => {
+                let input = DecideSpecInput::default();
+                operations.decide_spec(actor, &self.spec, Decision::Approve, &input).await.map(|_| true)
+            }
             Action::CreateKey => {
                 let scopes = [Scope::Read].into_iter().collect();
                 let input = KeyInput { name: "k".to_owned(), scopes, owner: None };
@@ -221,7 +310,8 @@ impl Stage {
         };
         match done {
             Ok(true) => '+',
-            Ok(false) | Err(Error::RunNotFound(_) | Error::DeadLetterNotFound(_)) => '0',
+            Ok(false)
+            | Err(Error::RunNotFound(_) | Error::SpecNotFound(_) | Error::DeadLetterNotFound(_)) => '0',
             Err(Error::Refused(_)) => '-',
             Err(error) => panic!("{action} by {actor:?} on {whose:?}: {error}"),
         }
@@ -230,6 +320,7 @@ impl Stage {
     /// What comes of it over HTTP.
     async fn over_http(&self, action: Action, cast: &Cast, run: &RunId, whose: Whose) -> char {
         let of_run = |rest: &str| format!("/api/v1/runs/{run}{rest}");
+        let of_spec = |rest: &str| format!("/api/v1/specs/{}{rest}", self.spec);
         let nothing = json!({});
         let options = if whose == Whose::Privileged { json!({ "mode": "host" }) } else { json!({}) };
         let (method, path, body) = match action {
@@ -254,6 +345,14 @@ impl Stage {
                 self.project(&self.place.operations()).await;
                 ("DELETE", format!("/api/v1/projects/{}", self.project_name()), nothing)
             }
+            Action::CreateSpec => {
+                ("POST", "/api/v1/specs".to_owned(), json!({ "title": "x", "description": "y" }))
+            }
+            Action::ListSpecs => ("GET", "/api/v1/specs?limit=500".to_owned(), nothing),
+            Action::ReadSpec => ("GET", of_spec(""), nothing),
+            Action::UpdateSpec => ("PATCH", of_spec(""), json!({ "title": "z" })),
+            Action::ExecuteSpec => ("POST", of_spec("/execute"), nothing),
+            Action::DecideSpec => ("POST", of_spec("/approve"), nothing),
             Action::ListAgents => ("GET", "/api/v1/agents".to_owned(), nothing),
             Action::ListNodes => ("GET", "/api/v1/nodes".to_owned(), nothing),
             Action::RunDoctor => ("GET", "/system/doctor".to_owned(), nothing),
@@ -287,9 +386,12 @@ impl Stage {
             request = request.json(&body);
         }
         let answered = answer(request).await;
-        let is_listed = || answered.body["runs"].to_string().contains(run.as_str());
+        let is_listed = || match action {
+            Action::ListSpecs => answered.body["specs"].to_string().contains(self.spec.as_str()),
+            _ => answered.body["runs"].to_string().contains(run.as_str()),
+        };
         match answered.status {
-            200..300 if action == Action::ListRuns && !is_listed() => '0',
+            200..300 if matches!(action, Action::ListRuns | Action::ListSpecs) && !is_listed() => '0',
             200..300 => '+',
             // Nobody is there who could find out.
             503 if action == Action::CheckAuth && answered.code() == "NODE_UNAVAILABLE" => '+',
@@ -313,6 +415,13 @@ impl Stage {
         let made = operations.create_project(&Actor::LocalUser, &input, &Elsewhere).await;
         assert!(matches!(made, Ok(_) | Err(Error::ProjectExists(_))), "{made:?}");
     }
+}
+
+fn is_of_specs(action: Action) -> bool {
+    matches!(
+        action,
+        Action::ListSpecs | Action::ReadSpec | Action::UpdateSpec | Action::ExecuteSpec | Action::DecideSpec
+    )
 }
 
 fn letter() -> DeadLetter {

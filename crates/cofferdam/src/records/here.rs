@@ -151,6 +151,7 @@ pub(crate) fn failure(error: Error) -> Failure {
         | Error::ProjectNotFound
         | Error::ProcessNotFound(_)
         | Error::ServiceNotFound { .. }
+        | Error::SpecNotFound(_)
         | Error::ProjectExists(_) => Failure::new(ExitCode::Usage, text),
         Error::KeyNotFound(_) => {
             Failure::new(ExitCode::Usage, text).hint("type `cofferdam keys list` to see the ids")
@@ -162,7 +163,14 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::ModeUnusable { trials, .. } => mode_unusable(text, &trials),
         Error::NodeUnavailable(_) => Failure::new(ExitCode::Refused, text)
             .hint("start one: `cofferdam serve`, or `cofferdam work` beside it"),
-        Error::ProcessRefused { .. } => Failure::new(ExitCode::Refused, text),
+        Error::ProcessRefused { .. }
+        | Error::SpecBusy { .. }
+        | Error::SpecArchived(_)
+        | Error::SpecAwaitsApproval { .. }
+        | Error::SpecNotWaiting(_)
+        | Error::SpecCompleted(_)
+        | Error::SpecChanged(_)
+        | Error::RunOfSpec { .. } => Failure::new(ExitCode::Refused, text),
         Error::Refused(refusal) => Failure::new(ExitCode::Refused, refusal.reason()).hint(refusal.ask()),
         Error::Store(_) => Failure::new(ExitCode::Internal, with_causes(&error)),
     }
