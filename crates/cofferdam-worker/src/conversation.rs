@@ -78,7 +78,7 @@ impl Session {
     /// No agent follows, so that nothing waits for one any more.
     pub(crate) fn refuse_kept(&mut self) -> io::Result<()> {
         for message in self.kept.take().unwrap_or_default() {
-            self.refuse(&message.id, "run_ended")?;
+            self.refuse(message.id, RefusalReason::RunEnded)?;
         }
         Ok(())
     }
@@ -122,12 +122,12 @@ impl Session {
     pub(crate) fn refuse_the_rest(&mut self, agent: &mut AgentProcess) -> io::Result<()> {
         let given = std::mem::take(&mut self.given);
         for receipt in agent.relay.abandon() {
-            let (Receipt::Refused { id, .. } | Receipt::Delivered { id, .. }) = &receipt;
-            let is_meant = |message: &&Message| message.id == *id && message.kind != MessageKind::Interrupt;
-            if let (Some(kept), Some(message), Receipt::Refused { .. }) =
-                (&mut self.kept, given.iter().find(is_meant), &receipt)
+            let is_meant =
+                |message: &&Message| message.id == receipt.id && message.kind != MessageKind::Interrupt;
+            if let (Some(kept), Some(message), Some(_)) =
+                (&mut self.kept, given.iter().find(is_meant), receipt.receipt.reason())
             {
-                self.heard.remove(id);
+                self.heard.remove(&receipt.id);
                 kept.push(message.clone());
                 continue;
             }

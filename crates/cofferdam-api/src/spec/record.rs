@@ -1,8 +1,8 @@
 //! A spec as it is on record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use cofferdam_core::{Phase, ProjectId, RunId, RunState, SandboxId, SpecId, SpecStatus};
+use cofferdam_core::{Phase, PhaseRecord, ProjectId, RunId, RunState, SandboxId, Spec, SpecId, SpecStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -231,4 +231,76 @@ pub struct SpecRunResponse {
 pub struct SpecRunList {
     /// The runs.
     pub runs: Vec<SpecRunResponse>,
+}
+
+impl From<Spec> for SpecResponse {
+    fn from(spec: Spec) -> Self {
+        let last = spec.last_run.clone();
+        Self {
+            status: spec.status(),
+            current_phase: spec.current_phase(),
+            awaits_approval: spec.awaits_approval(),
+            phases: PhaseResponse::all_of(&spec),
+            id: spec.id,
+            owner: spec.owner.to_string(),
+            project_id: spec.project,
+            title: spec.title,
+            description: spec.description,
+            plan: spec.plan.phases,
+            approvals: spec.plan.approvals.into_iter().collect(),
+            phases_version: spec.phases_version,
+            run_state: last.as_ref().map(|last| last.state),
+            run_id: last.map(|last| last.run),
+            version: spec.version,
+            revision: spec.revision,
+            archived: spec.is_archived,
+            created_at_ms: spec.created_at_ms,
+            updated_at_ms: spec.updated_at_ms,
+        }
+    }
+}
+
+impl From<Spec> for PhaseData {
+    fn from(spec: Spec) -> Self {
+        Self {
+            current_phase: spec.current_phase(),
+            phase_attempts: spec.phases.iter().map(|(phase, record)| (*phase, record.tries)).collect(),
+            phases: PhaseResponse::all_of(&spec),
+            phase_data: spec
+                .phases
+                .into_iter()
+                .filter_map(|(phase, record)| Some((phase, record.output?)))
+                .collect(),
+            spec_id: spec.id,
+        }
+    }
+}
+
+impl PhaseResponse {
+    /// How each phase of the plan stands, and each other one that was tried.
+    #[must_use]
+    pub fn all_of(spec: &Spec) -> Vec<Self> {
+        let all: BTreeSet<Phase> = spec.plan.phases.iter().chain(spec.phases.keys()).copied().collect();
+        all.into_iter().map(|named| Self::of(named, spec.phase(named))).collect()
+    }
+
+    fn of(phase: Phase, record: Option<&PhaseRecord>) -> Self {
+        let of = record.cloned().unwrap_or_default();
+        let decision = of.decision.map(|said| PhaseDecisionResponse {
+            approved: said.is_approved,
+            by: said.by,
+            at_ms: said.at_ms,
+            reason: said.reason,
+        });
+        Self {
+            phase,
+            state: of.state.to_string(),
+            tries: of.tries,
+            score: of.score,
+            reasons: of.reasons,
+            decision,
+            run_id: of.run,
+            updated_at_ms: record.map(|record| record.updated_at_ms),
+        }
+    }
 }

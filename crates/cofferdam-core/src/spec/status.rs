@@ -80,6 +80,12 @@ impl Spec {
         self.plan.phases.iter().copied().find(|phase| !self.has_passed(*phase))
     }
 
+    /// The phase that is worked on, or is next, or waits for approval; `None` once all have passed.
+    #[must_use]
+    pub fn current_phase(&self) -> Option<Phase> {
+        self.awaits_approval().or_else(|| self.next_phase())
+    }
+
     /// The phases that one run does next, in one sandbox: up to the one that a person has to approve. Empty if there is nothing
     /// to do, or somebody has to approve first.
     #[must_use]

@@ -9,8 +9,8 @@ use http::header::LOCATION;
 use super::create_run;
 use crate::access::By;
 use crate::errors::ApiError;
+use crate::extract;
 use crate::surroundings::ServiceSurroundings;
-use crate::{extract, wire};
 
 /// Registers a repository that this key may run on. Whoever may run anything may then run on it.
 #[utoipa::path(post, path = "/api/v1/projects", tag = "projects", request_body = CreateProjectRequest, responses(

@@ -8,7 +8,7 @@ use cofferdam_core::{
     Actor, DecideSpecInput, ExecuteSpecInput, Gate, Phase, PhaseInput, PlaceId, RunId, SpecId, SpecInput,
     SpecListInput, UpdateSpecInput,
 };
-use cofferdam_operations::{Decision, NewExecution, Operations};
+use cofferdam_operations::{Decision, NewExecution, Operations, SpecPosition};
 use cofferdam_runner::Home;
 
 use super::{client_failure, operation_failure};
@@ -175,7 +175,8 @@ impl SpecRecords for SpecsHere {
     }
 
     async fn events_after(&self, id: &SpecId, after: Option<&str>) -> Result<SpecEventsPage, Failure> {
-        let after = after.map(str::parse).transpose().map_err(|error| operation_failure(error.into()))?;
+        let after = after.map(str::parse::<SpecPosition>).transpose();
+        let after = after.map_err(|error| operation_failure(error.into()))?;
         let page =
             self.operations.read_spec_events(&ACTOR, id, after, None).await.map_err(operation_failure)?;
         let events = page.events.into_iter();

@@ -240,13 +240,14 @@ impl Stage {
             program: Vec::new(),
             gateway: None,
             session: None,
+            spec: None,
             walls: self.backend.wall_plan(sandbox.id(), policy, &[]),
             probe_paths: Vec::new(),
             output_bytes: policy.limits.output_bytes,
             grace_ms: policy.grace_ms,
         };
         talk.send(&ToWorker::Job(Box::new(job))).await;
-        talk.send(&ToWorker::Start).await;
+        talk.send(&ToWorker::Start { number: 1 }).await;
     }
 }
 

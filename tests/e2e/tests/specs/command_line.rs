@@ -1,9 +1,8 @@
 //! `cofferdam spec …` and `cofferdam projects …`, with a service that is called and on this machine's own record.
 
 use cofferdam_core::Phase;
-use cofferdam_e2e::Finished;
 use cofferdam_test_marks::once;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::agents::Cli;
 use crate::specs::stage::{Stage, does_all};
@@ -20,17 +19,26 @@ fn a_spec_is_led_from_its_first_word_to_its_document_on_this_machine() {
     led(false);
 }
 
+/// What a command said.
+struct Said {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
 fn led(with_server: bool) {
     let Some(stage) = Stage::new(Cli::Codex, does_all()) else { return };
     let url = stage.service().url();
-    let call = |args: &[&str]| -> Finished {
+    let call = |args: &[&str]| {
         let server: &[&str] = if with_server { &["--server", &url] } else { &[] };
-        stage.fixture.cofferdam([args, server].concat())
+        let finished = stage.fixture.cofferdam([args, server].concat());
+        let stdout = String::from_utf8(finished.stdout).expect("text");
+        Said { code: finished.code, stdout, stderr: finished.stderr }
     };
-    let ok = |args: &[&str]| -> Finished {
-        let finished = call(args);
-        assert_eq!(finished.code, Some(0), "{args:?}: {}", finished.stderr);
-        finished
+    let ok = |args: &[&str]| {
+        let said = call(args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.stderr);
+        said
     };
     let repo = stage.fixture.repository();
     let project = ok(&["projects", "add", "second", repo.to_str().expect("a plain path")]);
@@ -63,7 +71,8 @@ fn led(with_server: bool) {
     }
     assert!(watched.stderr.contains(&format!("cofferdam spec approve {spec}")), "{}", watched.stderr);
     let tasks = ok(&["spec", "show", &spec, "--phase", "tasks"]);
-    assert_eq!(tasks.json(), cofferdam_core::spec_example(Phase::Tasks));
+    let tasks: Value = serde_json::from_str(&tasks.stdout).expect("JSON");
+    assert_eq!(tasks, cofferdam_core::spec_example(Phase::Tasks));
 
     assert_eq!(call(&["spec", "reject", &spec]).code, Some(2), "a rejection says why");
     ok(&["spec", "approve", &spec]);

@@ -76,7 +76,7 @@ fn a_killed_node_takes_its_spec_up_again() {
     struck_in_each_phase(|stage| {
         let before = stage.service().child("dispatcher");
         kill_9(before);
-        stage.service().next_child("dispatcher", before);
+        let _ = stage.service().next_child("dispatcher", before);
     });
 }
 

@@ -4,7 +4,6 @@ mod agents;
 mod approvals;
 mod checklist;
 mod command_line;
-mod command_line;
 mod crashes;
 mod gates;
 mod stage;

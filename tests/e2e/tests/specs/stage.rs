@@ -122,8 +122,9 @@ impl Stage {
         let mut path = format!("/api/v1/specs/{spec}/events?limit=500");
         loop {
             let page = self.get(&path);
-            events.extend(page["events"].as_array().cloned().unwrap_or_default());
-            let Some(next) = page["next_cursor"].as_str() else { return events };
+            let found = page["events"].as_array().cloned().unwrap_or_default();
+            let Some(next) = page["next_after"].as_str().filter(|_| !found.is_empty()) else { return events };
+            events.extend(found);
             path = format!("/api/v1/specs/{spec}/events?limit=500&after={next}");
         }
     }

@@ -10,7 +10,6 @@ use crate::access::By;
 use crate::app::App;
 use crate::errors::Answer;
 use crate::extract::{OptionalJson, Path};
-use crate::wire_spec;
 
 /// Approves what the waiting phase brought: a run goes on with the next phases, by the same policy.
 #[utoipa::path(post, path = "/api/v1/specs/{id}/approve", tag = "specs", request_body = Option<DecideSpecRequest>,
@@ -46,6 +45,6 @@ pub(super) async fn decide(
         phase: decided.phase,
         run_id: decided.run,
         sandbox_id,
-        current_phase: wire_spec::current_phase(&decided.spec),
+        current_phase: decided.spec.current_phase(),
     }))
 }

@@ -9,7 +9,6 @@ use http::header::LOCATION;
 use crate::access::By;
 use crate::errors::ApiError;
 use crate::extract;
-use crate::wire_spec;
 
 /// Makes a spec: what is wanted of a project. Nothing of it is done before it is executed.
 #[utoipa::path(post, path = "/api/v1/specs", tag = "specs", request_body = CreateSpecRequest, responses(
@@ -22,5 +21,5 @@ pub(crate) async fn create_spec(
 ) -> Result<impl IntoResponse, ApiError> {
     let spec = app.operations().create_spec(&actor, &body).await?;
     let location = [(LOCATION, format!("/api/v1/specs/{}", spec.id))];
-    Ok((StatusCode::CREATED, location, Json(wire_spec::spec(spec))))
+    Ok((StatusCode::CREATED, location, Json(SpecResponse::from(spec))))
 }

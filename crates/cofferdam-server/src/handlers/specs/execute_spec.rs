@@ -10,7 +10,6 @@ use crate::access::By;
 use crate::errors::Answer;
 use crate::extract::{OptionalJson, Path};
 use crate::surroundings::ServiceSurroundings;
-use crate::wire_spec;
 
 /// Starts a run on the phases that are next, in a sandbox. It answers at once; of many calls at the same time one starts it,
 /// and the others are told `already_running`.
@@ -37,7 +36,7 @@ pub(crate) async fn execute_spec(
         status,
         message: message.to_owned(),
         sandbox_id: sandbox_of(&app, &executed.spec, &executed.run).await?,
-        current_phase: wire_spec::current_phase(&executed.spec),
+        current_phase: executed.spec.current_phase(),
         run_id: executed.run,
         warnings: executed.warnings,
     }))

@@ -7,7 +7,6 @@ use cofferdam_core::SpecId;
 use crate::access::By;
 use crate::errors::Answer;
 use crate::extract::Path;
-use crate::wire_spec;
 
 /// What the phases of a spec brought.
 #[utoipa::path(get, path = "/api/v1/specs/{id}/phase-data", tag = "specs", params(("id" = inline(SpecIdText), Path)), responses(
@@ -15,5 +14,5 @@ use crate::wire_spec;
     (status = 404, description = "There is no such spec.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_phase_data(By(actor, app): By, Path(id): Path<SpecId>) -> Answer<PhaseData> {
-    Ok(Json(wire_spec::phase_data(app.operations().read_spec(&actor, &id).await?)))
+    Ok(Json(PhaseData::from(app.operations().read_spec(&actor, &id).await?)))
 }

@@ -7,7 +7,6 @@ use cofferdam_core::SpecId;
 use crate::access::By;
 use crate::errors::Answer;
 use crate::extract::Path;
-use crate::wire_spec;
 
 /// A spec. What its phases brought is in `phase-data`.
 #[utoipa::path(get, path = "/api/v1/specs/{id}", tag = "specs", params(("id" = inline(SpecIdText), Path)), responses(
@@ -15,5 +14,5 @@ use crate::wire_spec;
     (status = 404, description = "There is no such spec.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn get_spec(By(actor, app): By, Path(id): Path<SpecId>) -> Answer<SpecResponse> {
-    Ok(Json(wire_spec::spec(app.operations().read_spec(&actor, &id).await?)))
+    Ok(Json(SpecResponse::from(app.operations().read_spec(&actor, &id).await?)))
 }

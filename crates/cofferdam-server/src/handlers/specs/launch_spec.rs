@@ -11,7 +11,6 @@ use crate::access::By;
 use crate::errors::ApiError;
 use crate::extract;
 use crate::surroundings::ServiceSurroundings;
-use crate::wire_spec;
 
 /// Makes a spec and executes it. Where it cannot be executed, it is not made.
 #[utoipa::path(post, path = "/api/v1/specs/launch", tag = "specs", request_body = LaunchSpecRequest, responses(
@@ -37,7 +36,7 @@ pub(crate) async fn launch_spec(
     let answer = LaunchSpecResponse {
         status,
         message: message.to_owned(),
-        current_phase: wire_spec::current_phase(&launched.spec),
+        current_phase: launched.spec.current_phase(),
         sandbox_id,
         run_id: launched.run,
         warnings: launched.warnings,

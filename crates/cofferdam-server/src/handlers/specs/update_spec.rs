@@ -7,7 +7,6 @@ use cofferdam_core::SpecId;
 use crate::access::By;
 use crate::errors::Answer;
 use crate::extract::{self, Path};
-use crate::wire_spec;
 
 /// Changes a spec's texts or its project, or puts it away. What was there stays as a version.
 #[utoipa::path(patch, path = "/api/v1/specs/{id}", tag = "specs", request_body = UpdateSpecRequest, params(("id" = inline(SpecIdText), Path)), responses(
@@ -20,5 +19,5 @@ pub(crate) async fn update_spec(
     Path(id): Path<SpecId>,
     extract::Json(body): extract::Json<UpdateSpecRequest>,
 ) -> Answer<SpecResponse> {
-    Ok(Json(wire_spec::spec(app.operations().update_spec(&actor, &id, &body).await?)))
+    Ok(Json(SpecResponse::from(app.operations().update_spec(&actor, &id, &body).await?)))
 }

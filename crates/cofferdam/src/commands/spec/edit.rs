@@ -83,7 +83,7 @@ impl Description {
 
 /// The text of a file, as far as a description may be long: what is longer is refused by whoever checks it.
 fn text_of(name: &str, file: impl Read) -> Result<String, UsageError> {
-    let most = 4 * bounds::LONGEST_SPEC_DESCRIPTION as u64;
+    let most = 4 * bounds::LONGEST_SPEC_DESCRIPTION_CHARS as u64;
     let mut bytes = Vec::new();
     let read = file.take(most + 1).read_to_end(&mut bytes);
     read.map_err(|error| unreadable(name, &error.to_string()))?;
