@@ -56,6 +56,8 @@ pub mod gateway {
     pub const ANTHROPIC: &str = "/model/anthropic";
     /// The path below which OpenAI's interface is.
     pub const OPENAI: &str = "/model/openai";
+    /// The header of an answer of the broker's own that refuses a call, because a budget of the run is spent. Its value is which.
+    pub const BUDGET: &str = "cofferdam-budget";
     /// The path below which the run's own repository is.
     pub const GIT: &str = "/git";
 
