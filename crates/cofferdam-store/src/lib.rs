@@ -63,7 +63,7 @@ pub use process_record::{ProcessRecord, ProcessReport, ServiceRecord, ServiceRep
 pub use record::{
     AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
     LiveRun, NewArtifact, NewTurns, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord,
-    Slots, StateCounts, StoredTurn,
+    SaidMessage, Slots, StateCounts, StoredTurn,
 };
 pub use sqlite::Sqlite;
 pub use store::{ConfigEntry, Store};
