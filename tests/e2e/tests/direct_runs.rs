@@ -197,6 +197,8 @@ fn a_quota_that_outlasts_all_attempts_is_a_dead_letter_and_can_be_replayed() {
     assert_eq!((&letter["run"], &letter["errorClass"]), (&json!(run), &json!("quota")), "{letter:#}");
     let replayed = stage.fixture.cofferdam(["dead-letter", "replay", "--json", run.as_str()]);
     assert_eq!(replayed.outcome(), "succeeded", "{}", replayed.stderr);
+    assert_eq!(replayed.json()["mode"], "direct", "{}", replayed.stderr);
+    assert!(replayed.stderr.contains("there is nothing to seal"), "{}", replayed.stderr);
     let again = Record::of(&stage.fixture, &replayed.run_id());
     assert_eq!((again.messages(), &again.shown["replay_of"]), (vec!["It is 4."], &json!(run)));
     let calls = stage.calls();
