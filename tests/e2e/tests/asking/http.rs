@@ -162,6 +162,9 @@ fn a_budget_that_is_spent_ends_it_in_the_sdks_word() {
     let events = stage.fixture.events(run);
     let finished = events.iter().find(|event| event["type"] == "agent.finished").expect("it told its end");
     assert_eq!(finished["data"]["result"]["subtype"], "error_max_budget_usd", "{finished:#}");
+    let shown = stage.fixture.cofferdam(["runs", "show", "--json", run]).json();
+    let hint = shown["outcome"]["hint"].as_str().unwrap_or_default();
+    assert!(hint.contains(&format!("--continue {run}")), "there is no diff to look at: {hint}");
     stage.service.stop();
 }
 
