@@ -59,15 +59,16 @@ asyncio.run(main())
 "#;
 
 impl Sdk {
-    /// `None` where there is no Python with it.
-    pub(super) fn find(python: Option<&Path>, agents: Option<&Path>) -> anyhow::Result<Option<Self>> {
+    /// Where it is installed.
+    pub(super) fn find(python: Option<&Path>, agents: Option<&Path>) -> anyhow::Result<Self> {
         let named = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
-        let Some(python) = python.map(Path::to_owned).or_else(|| named("COFFERDAM_AGENT_SDK")) else {
-            eprintln!("claude-agent-sdk is left out: no --python, and no COFFERDAM_AGENT_SDK");
-            return Ok(None);
-        };
+        let python = python.map(Path::to_owned).or_else(|| named("COFFERDAM_AGENT_SDK"));
         let agents = agents.map(Path::to_owned).or_else(|| named("COFFERDAM_AGENTS"));
-        Ok(Some(Self { python, agents: agents.context("where is claude? type: ./dev bench direct")? }))
+        let how = "type: ./dev bench direct, which installs it, or leave it out with --without-sdk";
+        Ok(Self {
+            python: python.with_context(|| format!("where is a Python with claude-agent-sdk? {how}"))?,
+            agents: agents.with_context(|| format!("where is claude? {how}"))?,
+        })
     }
 
     pub(super) fn ask(&self, model: &ScriptedModel, prompt: &str, folder: &Path) -> anyhow::Result<Duration> {

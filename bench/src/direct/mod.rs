@@ -1,6 +1,6 @@
 //! `direct`: what a question to a model costs through the service, beside the same call by hand and beside
-//! `claude-agent-sdk`; how late the first words are; and what many conversations at once take in memory. All of them are
-//! told the same by the same scripted model.
+//! `claude-agent-sdk`; how late the first words are; how soon one that is cancelled ends; and what many conversations at once take in
+//! memory. All of them are told the same by the same scripted model.
 
 mod bare;
 mod memory;
@@ -39,9 +39,12 @@ pub(crate) struct DirectArgs {
     /// The folder with `claude`; `COFFERDAM_AGENTS` by default.
     #[arg(long)]
     agents: Option<PathBuf>,
-    /// A Python that has `claude-agent-sdk`; `COFFERDAM_AGENT_SDK` by default. Without one it is left out.
+    /// A Python that has `claude-agent-sdk`; `COFFERDAM_AGENT_SDK` by default.
     #[arg(long)]
     python: Option<PathBuf>,
+    /// Leave `claude-agent-sdk` out.
+    #[arg(long)]
+    without_sdk: bool,
     /// Where the numbers are written.
     #[arg(long, default_value = "target/bench/direct.json")]
     output: PathBuf,
@@ -60,7 +63,8 @@ pub(crate) fn run(args: &DirectArgs) -> anyhow::Result<ExitCode> {
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let beside = || std::env::current_exe().map(|own| own.with_file_name("cofferdam"));
     let binary = args.binary.clone().map_or_else(beside, Ok)?;
-    let sdk = Sdk::find(args.python.as_deref(), args.agents.as_deref())?;
+    let find = || Sdk::find(args.python.as_deref(), args.agents.as_deref());
+    let sdk = (!args.without_sdk).then(find).transpose()?;
 
     let model = ScriptedModel::start(Script::new([]).ending_with(Answer::text("4")));
     let service = Service::start(&binary, &folder.path().join("state"), &model, args.sessions)?;
@@ -89,6 +93,7 @@ pub(crate) fn run(args: &DirectArgs) -> anyhow::Result<ExitCode> {
     }
     drop(service);
     let first_words = runtime.block_on(first_words(args, &binary, folder.path()))?;
+    let cancelled = runtime.block_on(cancelled(args, &binary, folder.path()))?;
     let memory = runtime.block_on(memory::of_many(&binary, folder.path(), args.sessions))?;
 
     let mut targets = vec![
@@ -101,6 +106,11 @@ pub(crate) fn run(args: &DirectArgs) -> anyhow::Result<ExitCode> {
             name: "first words at the client after the model's, p50 ms".to_owned(),
             is: first_words.p50_ms(),
             bound: Bound::AtMost(20.0),
+        },
+        Target {
+            name: "from a cancel to the end at the client, p50 ms".to_owned(),
+            is: cancelled.p50_ms(),
+            bound: Bound::AtMost(100.0),
         },
         Target {
             name: format!("{} conversations at once, MB each above idle", args.sessions),
@@ -119,6 +129,7 @@ pub(crate) fn run(args: &DirectArgs) -> anyhow::Result<ExitCode> {
     targets.extend([
         free("POST /execute/sdk, p50 ms", ours.p50_ms()),
         free("POST /execute/sdk, p95 ms", ours.p95_ms()),
+        free("from a cancel to the end at the client, p95 ms", cancelled.p95_ms()),
         free("raw call, p50 ms", raw.p50_ms()),
         free("claude-agent-sdk, p50 ms", theirs.p50_ms()),
     ]);
@@ -167,6 +178,39 @@ async fn first_words(
             times.add(seen - started);
         }
         while !matches!(answer.next().await?, SdkNext::Result(_)) {}
+    }
+    Ok(times)
+}
+
+/// From the moment that a client asks for the end of a conversation, in the middle of a call of the model, to the moment that it is
+/// told of the end.
+async fn cancelled(
+    args: &DirectArgs,
+    binary: &std::path::Path,
+    folder: &std::path::Path,
+) -> anyhow::Result<Times> {
+    let model = ScriptedModel::start(Script::new([]).ending_with(Answer::text("Four.").held_at("never")));
+    let service = Service::start(binary, &folder.join("cancelled"), &model, args.sessions)?;
+    let mut times = Times::default();
+    for round in 0..=args.rounds {
+        let run = service.client.ask(&question()).await?.id;
+        let mut answer = service.client.answer(&run);
+        model.until_calls(round + 1).await;
+        let listening = tokio::spawn(async move {
+            loop {
+                if let SdkNext::Result(result) = answer.next().await? {
+                    return anyhow::Ok((Instant::now(), result.success));
+                }
+            }
+        });
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        let started = Instant::now();
+        service.client.cancel(&run).await?;
+        let (seen, success) = listening.await??;
+        ensure!(!success, "a conversation that was cancelled has succeeded");
+        if round > 0 {
+            times.add(seen - started);
+        }
     }
     Ok(times)
 }

@@ -9,7 +9,7 @@ use crate::client::ModelClient;
 use crate::ended::Ended;
 use crate::facts;
 use crate::history::History;
-use crate::ports::{Delta, Entry, Journal, JournalError, Mail};
+use crate::ports::{Delivered, Delta, Entry, Journal, JournalError, Mail, Said};
 use crate::request;
 use crate::settings::Settings;
 use crate::step::{self, End, Step};
@@ -137,7 +137,7 @@ impl Conversation<'_> {
         let mut content = Vec::new();
         for said in said {
             content.push(json!({ "type": "text", "text": said.content }));
-            self.pending.delivered.push((said.id, said.kind));
+            self.deliver(said);
         }
         if content.is_empty() {
             return false;
@@ -155,9 +155,15 @@ impl Conversation<'_> {
                 interrupted = false;
                 content.push(json!({ "type": "text", "text": said.content }));
             }
-            self.pending.delivered.push((said.id, said.kind));
+            self.deliver(said);
         }
         self.add(Turn::User { content, usage: Usage::default(), interrupted });
+    }
+
+    fn deliver(&mut self, said: Said) {
+        let turn = u32::try_from(step::answers(&self.history.own)).unwrap_or(u32::MAX);
+        let Said { id, kind, content: text } = said;
+        self.pending.delivered.push(Delivered { id, kind, turn, text });
     }
 
     fn add(&mut self, turn: Turn) {
@@ -176,6 +182,10 @@ impl Conversation<'_> {
     }
 
     async fn end(mut self, end: End) -> Result<Ended, JournalError> {
+        if !self.pending.delivered.is_empty() {
+            // So that nothing is told after the end.
+            self.record().await?;
+        }
         let ended = Ended::of(end, self.settings, self.tools, &self.history.own);
         self.pending.facts.push(facts::finished(&ended.report));
         self.journal.record(self.pending).await?;

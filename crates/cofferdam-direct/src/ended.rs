@@ -1,6 +1,6 @@
 //! How a conversation ended.
 
-use cofferdam_core::ModelTrouble;
+use cofferdam_core::{ModelTrouble, TroubleKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -60,6 +60,8 @@ pub enum Subtype {
     ErrorDuringExecution,
     /// It took as many turns as it may.
     ErrorMaxTurns,
+    /// It spent as much as it may. A direct run has no other budget than money.
+    ErrorMaxBudgetUsd,
     /// It was asked for a result that meets a schema, and gave none.
     ErrorMaxStructuredOutputRetries,
 }
@@ -131,8 +133,12 @@ impl Ended {
                 report.result = Some(text);
             }
             End::Failed(failed) => {
-                report.result = Some(failed.message.clone());
-                report.api_error_status = failed.status;
+                if failed.kind == TroubleKind::Budget {
+                    report.fail(Subtype::ErrorMaxBudgetUsd, failed.message.clone());
+                } else {
+                    report.result = Some(failed.message.clone());
+                    report.api_error_status = failed.status;
+                }
                 trouble = Some(failed);
             }
         }

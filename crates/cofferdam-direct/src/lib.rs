@@ -30,7 +30,7 @@ pub use client::{Connect, Connection, ModelClient, Patience};
 pub use converse::converse;
 pub use ended::{Denial, Ended, Report, Subtype};
 pub use history::History;
-pub use ports::{Delta, Entry, Fact, Journal, JournalError, Mail, Said};
+pub use ports::{Delivered, Delta, Entry, Fact, Journal, JournalError, Mail, Said};
 pub use settings::{Settings, system_prompt};
 pub use tool::{Tool, ToolResult, Tools};
 pub use turn::Turn;

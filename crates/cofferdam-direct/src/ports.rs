@@ -24,8 +24,21 @@ pub struct Entry {
     pub turns: Vec<Turn>,
     /// The same for people, to be redacted: one event each.
     pub facts: Vec<Fact>,
-    /// The messages that are part of the turns, by their ids and what they were taken as.
-    pub delivered: Vec<(String, MessageKind)>,
+    /// The messages that are part of the turns.
+    pub delivered: Vec<Delivered>,
+}
+
+/// A message that the model is told with the next request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivered {
+    /// Its id.
+    pub id: String,
+    /// What it was taken as.
+    pub kind: MessageKind,
+    /// Which of the model's turns it came after; 0 before the first.
+    pub turn: u32,
+    /// What was said.
+    pub text: String,
 }
 
 /// One event before it has a time and a number.

@@ -25,8 +25,10 @@ pub struct RunReport {
     pub outcome: Outcome,
     /// How many attempts there were.
     pub attempts: u32,
-    /// The mode that was really used.
+    /// The mode that was really used. A direct run has none: it says how its tools are sealed.
     pub mode: Mode,
+    /// Whether it is a direct run.
+    pub is_direct: bool,
     /// The seal of the last attempt, if one was measured.
     pub seal: Option<Seal>,
     /// The patch, if the workspace was collected; an empty file if nothing changed.
@@ -144,6 +146,7 @@ pub async fn report(node: &Node, run: &RunId) -> Result<RunReport, RunError> {
         outcome,
         attempts: record.attempts,
         mode: record.request.policy.mode,
+        is_direct: record.request.work.direct().is_some(),
         seal: record.seal,
         diff: last(crate::artifacts::DIFF).await?,
         transcript: last(crate::artifacts::TRANSCRIPT).await?,

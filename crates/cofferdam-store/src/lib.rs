@@ -64,7 +64,7 @@ pub use process_record::{ProcessRecord, ProcessReport, ServiceRecord, ServiceRep
 pub use record::{
     AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
     LiveRun, NewArtifact, NewTurns, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord,
-    Slots, StateCounts, StoredTurn,
+    SaidMessage, Slots, StateCounts, StoredTurn,
 };
 pub use spec::{
     Decided, Executed, NewSpec, PhaseNews, SpecEdit, SpecExecution, SpecList, SpecVersion, WrittenOutput,

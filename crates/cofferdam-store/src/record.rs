@@ -252,8 +252,21 @@ pub struct NewTurns {
     pub contents: Vec<String>,
     /// The events that tell of them.
     pub events: Vec<NewEvent>,
-    /// The messages that are part of them, with what each was taken as if that is not what was sent.
-    pub delivered: Vec<(MessageId, Option<String>)>,
+    /// The messages that are part of them.
+    pub delivered: Vec<SaidMessage>,
+}
+
+/// A message that is part of what was said in a direct run. Its receipt says what it was and where it belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaidMessage {
+    /// Its name.
+    pub id: MessageId,
+    /// What it was taken as, if that is not what was sent.
+    pub taken_as: Option<String>,
+    /// Which of the model's turns it came after; 0 before the first.
+    pub turn: u32,
+    /// What it says, without secrets.
+    pub text: String,
 }
 
 /// A turn of a direct run, as it was kept.

@@ -1,6 +1,8 @@
 //! The crates know each other in one direction only: ARCHITECTURE.md.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -53,6 +55,37 @@ fn no_crate_knows_another_that_it_is_not_to_know() {
             assert!(allowed.contains(&other.as_str()), "{name} must not know {other}");
         }
     }
+}
+
+/// The API knows the record and asks nodes (`docs/decisions/0041-asking-nodes.md`): what it is made of has no way to start a process.
+/// The supervisor in the same process has one, for its roles.
+#[test]
+fn nothing_that_the_api_is_made_of_starts_a_process() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is among the crates");
+    let mut looked_at = 0;
+    for name in ["core", "mandate", "api", "operations", "store", "server"] {
+        let mut folders = vec![crates.join(format!("cofferdam-{name}/src"))];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("a folder of sources") {
+                let path = entry.expect("an entry of a folder").path();
+                match path.extension() {
+                    _ if path.is_dir() => folders.push(path),
+                    Some(extension) if extension == "rs" => {
+                        looked_at += 1;
+                        let text = fs::read_to_string(&path).expect("a file of sources");
+                        // Tests at the end of a file may start themselves again.
+                        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+                        let is_test = path.to_string_lossy().ends_with("tests.rs");
+                        for way in ["Command::new", "process::Command", "posix_spawn", "libc::fork"] {
+                            assert!(is_test || !text.contains(way), "{}: {way}", path.display());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(looked_at > 100, "{looked_at} files");
 }
 
 /// What each of our crates depends on of ours, tests left out.

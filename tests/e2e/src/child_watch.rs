@@ -1,4 +1,8 @@
-//! Which children a process ever has.
+//! Which children a process has, as far as looking often shows it.
+//!
+//! It samples: a child that comes and goes between two looks is not seen. That holds at every moment because nothing that the API is
+//! made of can start a process, which `crates/cofferdam/tests/edges.rs` looks for in its sources. Here it is seen in the process that
+//! runs: nothing with work to do (a CLI, a doctor, a sandbox) is ever a child.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

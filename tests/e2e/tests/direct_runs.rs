@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cofferdam_core::{DirectSetup, Network, RunId, RunRequest, RunState, Source, Work};
+use cofferdam_core::{DirectSetup, Network, RetryPolicy, RunId, RunRequest, RunState, Source, Work};
 use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{DetachedNode, Fixture, Marks, Queue, Record, node_id};
 use cofferdam_scripted_model::{Answer, Ending, Kind, Script, ScriptedModel, ToolCall};
@@ -169,11 +169,40 @@ fn a_cancel_ends_a_call_at_once() {
     let asked_at = Instant::now();
     stage.queue.cancel(&run);
     assert_eq!(stage.queue.wait_for_end(&run), RunState::Cancelled);
-    // A machine that is shared; what counts is that nobody waits for the model, nor for a time to be up.
+    // A machine that is shared; what counts is that nobody waits for the model, nor for a time to be up. `./dev bench direct`
+    // measures it.
     assert!(asked_at.elapsed() < Duration::from_secs(5), "{:?}", asked_at.elapsed());
+    // Nobody has let the model go on: its call was left, by the conversation and by the broker.
+    let [(_, ending)] = &stage.calls()[..] else { panic!("{:#?}", stage.calls()) };
+    assert_eq!(*ending, Some(Ending::Abandoned));
     stage.model.release("call");
     let record = stage.ends(&run);
     assert_eq!(record.outcome(), "cancelled");
+}
+
+#[once]
+#[test]
+fn a_quota_that_outlasts_all_attempts_is_a_dead_letter_and_can_be_replayed() {
+    // Five calls of each attempt: the conversation asks again by itself first.
+    let mut stage = Stage::new([Answer::error(429).times(10), Answer::text("It is 4.")]);
+    let retry = RetryPolicy { max_attempts: 2, first_delay_ms: 50, max_delay_ms: 50 };
+    let run = stage.ask(|request| request.retry = retry);
+    stage.start_node(None);
+    let record = stage.ends(&run);
+    assert_eq!(record.outcome(), "failed/quota", "{:#}", record.shown["outcome"]);
+    assert_eq!((record.shown["attempts"].as_u64(), stage.calls().len()), (Some(2), 10));
+    assert_eq!(record.data_of("model.error").len(), 10, "{:#?}", record.events);
+    let letters = stage.fixture.cofferdam(["dead-letter", "list", "--json"]).json();
+    let letter = &letters.as_array().expect("a list")[0];
+    assert_eq!((&letter["run"], &letter["errorClass"]), (&json!(run), &json!("quota")), "{letter:#}");
+    let replayed = stage.fixture.cofferdam(["dead-letter", "replay", "--json", run.as_str()]);
+    assert_eq!(replayed.outcome(), "succeeded", "{}", replayed.stderr);
+    assert_eq!(replayed.json()["mode"], "direct", "{}", replayed.stderr);
+    assert!(replayed.stderr.contains("there is nothing to seal"), "{}", replayed.stderr);
+    let again = Record::of(&stage.fixture, &replayed.run_id());
+    assert_eq!((again.messages(), &again.shown["replay_of"]), (vec!["It is 4."], &json!(run)));
+    let calls = stage.calls();
+    assert_eq!((calls.len(), &calls[10].0), (11, &calls[0].0), "the same question, and no more than once");
 }
 
 #[once]
@@ -193,7 +222,8 @@ fn what_people_say_is_in_the_next_request_and_has_its_receipt() {
     assert!(sending.wait().expect("it ends").success());
     let record = stage.ends(&run);
     assert_eq!(record.outcome(), "succeeded", "{:#}", record.shown["outcome"]);
-    assert_eq!(record.data_of("message.delivered").len(), 1, "{:?}", record.events);
+    let [delivered] = record.data_of("message.delivered")[..] else { panic!("{:?}", record.events) };
+    assert_eq!((&delivered["turn"], &delivered["text"]), (&json!(1), &json!("be brief")));
     let calls = stage.calls();
     assert!(calls[1].0.to_string().contains("be brief"), "{:#}", calls[1].0);
 }

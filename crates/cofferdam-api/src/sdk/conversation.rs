@@ -15,6 +15,8 @@ pub struct Conversation {
     turns: BTreeMap<u32, Turn>,
     /// What it came to, as the conversation itself says.
     report: Option<Value>,
+    /// How long the model's server took for its answers.
+    api_ms: u64,
 }
 
 /// One answer of the model, and what came after it.
@@ -25,8 +27,10 @@ struct Turn {
     blocks: BTreeMap<u64, Value>,
     /// Of each call that the answer took: how it stopped and what it used.
     calls: Vec<Value>,
-    /// What the tools answered, and what people said, before the model went on.
-    after: Vec<Value>,
+    /// What the tools answered before the model went on.
+    results: Vec<Value>,
+    /// What people said before it went on.
+    said: Vec<Value>,
 }
 
 /// What is known of a run besides its events.
@@ -48,7 +52,7 @@ impl Conversation {
     /// Of a run of which nothing is known yet.
     #[must_use]
     pub fn of(run: &RunId) -> Self {
-        Self { run: run.clone(), setup: Value::Null, turns: BTreeMap::new(), report: None }
+        Self { run: run.clone(), setup: Value::Null, turns: BTreeMap::new(), report: None, api_ms: 0 }
     }
 
     /// Whose conversation it is.
@@ -89,15 +93,15 @@ impl Conversation {
             EventType::AgentToolResult => {
                 let result = json!({ "type": "tool_result", "tool_use_id": data["id"],
                     "content": data["output"], "is_error": data["is_error"] == json!(true) });
-                self.turn(event).after.push(result);
+                self.turn(event).results.push(result);
             }
             EventType::AgentUsage => self.turn(event).calls.push(data.clone()),
             EventType::MessageDelivered if data["text"].is_string() => {
                 let said = json!({ "type": "text", "text": data["text"] });
-                match self.turns.last_entry() {
-                    Some(mut last) => last.get_mut().after.push(said),
-                    None => self.turns.entry(0).or_default().after.push(said),
-                }
+                self.turn(event).said.push(said);
+            }
+            EventType::ModelUsage => {
+                self.api_ms = self.api_ms.saturating_add(data["duration_ms"].as_u64().unwrap_or(0));
             }
             _ => {}
         }
@@ -150,10 +154,10 @@ impl Conversation {
             if !turn.blocks.is_empty() {
                 messages.push(self.assistant(turn, model));
             }
-            if !turn.after.is_empty() {
-                messages.push(json!({ "type": "user", "parent_tool_use_id": null,
-                    "message": { "role": "user", "content": turn.after } }));
+            if !turn.results.is_empty() {
+                messages.push(user(&turn.results));
             }
+            messages.extend(turn.said.iter().map(|said| user(std::slice::from_ref(said))));
         }
         messages.push(self.ending(ending, model));
         for (number, message) in (0..).zip(&mut messages) {
@@ -186,7 +190,7 @@ impl Conversation {
         let mut result = json!({
             "type": "result", "subtype": subtype, "is_error": !ending.success,
             "duration_ms": ending.duration_ms,
-            "duration_api_ms": report["duration_api_ms"].as_u64().unwrap_or(0),
+            "duration_api_ms": self.api_ms,
             "num_turns": self.num_turns(), "stop_reason": report["stop_reason"],
             "total_cost_usd": cost, "usage": usage,
             "modelUsage": { model: model_usage(&usage, cost) },
@@ -219,16 +223,24 @@ impl Conversation {
         let number = event.data["turn"].as_u64().and_then(|number| number.try_into().ok()).unwrap_or(last);
         let turn = self.turns.entry(number).or_default();
         if turn.attempt < event.attempt && is_of_answer(event) {
-            *turn = Turn { attempt: event.attempt, ..Turn::default() };
+            // What people said after it was said once, and is told no second time.
+            let said = std::mem::take(&mut turn.said);
+            *turn = Turn { attempt: event.attempt, said, ..Turn::default() };
         }
         turn
     }
 }
 
-/// Whether an event is part of what the model itself said: a later attempt may answer the tools of an earlier one.
+fn user(content: &[Value]) -> Value {
+    json!({ "type": "user", "parent_tool_use_id": null, "message": { "role": "user", "content": content } })
+}
+
+/// Whether an event is part of what the model itself said: a later attempt may answer the tools of an earlier one, and deliver
+/// what people say after it.
 fn is_of_answer(event: &Event) -> bool {
     match event.event_type {
         EventType::AgentToolResult => is_of_vendor(&event.data),
+        EventType::MessageDelivered => false,
         _ => true,
     }
 }

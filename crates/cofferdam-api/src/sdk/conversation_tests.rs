@@ -149,6 +149,54 @@ fn how_a_conversation_failed_is_the_subtype_of_its_result() {
 }
 
 #[test]
+fn what_people_say_is_a_message_of_the_user_in_its_place() {
+    use EventType::{AgentMessage, AgentToolResult, AgentToolUse, MessageDelivered};
+    let delivered = |turn: u32, text: &str| json!({ "id": 1, "as": "steer", "turn": turn, "text": text });
+    let events = Said::new()
+        .say(1, MessageDelivered, delivered(0, "in French"))
+        .say(1, AgentToolUse, json!({ "id": "t1", "name": "Read", "input": {}, "turn": 1, "index": 0 }))
+        // A second attempt answers the tool and delivers two messages; what the first one said stays.
+        .say(2, AgentToolResult, json!({ "id": "t1", "output": "x", "turn": 1, "index": 0 }))
+        .say(2, MessageDelivered, delivered(1, "be brief"))
+        .say(2, MessageDelivered, delivered(1, "and kind"))
+        .say(2, AgentMessage, json!({ "text": "Oui.", "turn": 2, "index": 0 }))
+        .say(2, MessageDelivered, delivered(2, "and why?"))
+        .say(2, AgentMessage, json!({ "text": "Parce que.", "turn": 3, "index": 0 }));
+    let messages = events.conversation().messages(&ENDED);
+    let said: Vec<String> = messages[1..messages.len() - 1]
+        .iter()
+        .map(|message| {
+            let blocks = message["message"]["content"].as_array().unwrap().iter();
+            let words = blocks.map(|block| block["text"].as_str().or(block["type"].as_str()).unwrap());
+            format!("{}: {}", message["type"].as_str().unwrap(), words.collect::<Vec<_>>().join(", "))
+        })
+        .collect();
+    let expected = [
+        "user: in French",
+        "assistant: tool_use",
+        "user: tool_result",
+        "user: be brief",
+        "user: and kind",
+        "assistant: Oui.",
+        "user: and why?",
+        "assistant: Parce que.",
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(messages.last().unwrap()["num_turns"], 3);
+}
+
+#[test]
+fn how_long_the_models_server_took_is_added_up() {
+    let events = Said::new()
+        .say(1, EventType::ModelUsage, json!({ "duration_ms": 300, "tokens": 7 }))
+        .say(1, EventType::ModelError, json!({ "kind": "overloaded" }))
+        .say(2, EventType::ModelUsage, json!({ "duration_ms": 45, "tokens": 9 }));
+    let messages = events.conversation().messages(&ENDED);
+    let result = messages.last().unwrap();
+    assert_eq!((&result["duration_api_ms"], &result["duration_ms"]), (&json!(345), &json!(1_200)));
+}
+
+#[test]
 fn what_the_vendor_searched_is_part_of_the_answer_and_what_a_person_says_is_not() {
     let events = Said::new()
         .say(1, EventType::AgentToolUse,

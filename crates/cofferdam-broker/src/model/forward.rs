@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use cofferdam_core::{Credential, ModelTrouble, TroubleKind, Vendor};
+use cofferdam_core::{Credential, ModelTrouble, TroubleKind, Vendor, gateway};
+use http::header::HeaderValue;
 use http::{Request, Response, StatusCode};
 use tokio::time::{Instant, timeout};
 
@@ -141,7 +142,9 @@ impl Routes {
                 if let Err(error) = books.ledger.budget_exceeded(&books.attempt, exhausted.which).await {
                     tracing::warn!(run.id = %books.attempt.run, %error, "a spent budget is not written down");
                 }
-                let response = error_response(label.vendor, StatusCode::BAD_REQUEST, &exhausted.message);
+                let mut response = error_response(label.vendor, StatusCode::BAD_REQUEST, &exhausted.message);
+                let which = HeaderValue::from_static(exhausted.which);
+                response.headers_mut().insert(gateway::BUDGET, which);
                 return Ok(Paid::Exhausted(response));
             }
             Err(_) => {

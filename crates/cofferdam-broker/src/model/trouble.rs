@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use cofferdam_core::{MODEL_STATUS_HEADER, ModelTrouble, TroubleKind, Vendor};
+use cofferdam_core::{ModelTrouble, TroubleKind, Vendor, gateway};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::Value;
@@ -64,7 +64,7 @@ impl Failure<'_> {
             Some(message) => {
                 let mut last = error_response(self.vendor, StatusCode::BAD_REQUEST, &message);
                 let status = HeaderValue::from(self.status.as_u16());
-                last.headers_mut().insert(MODEL_STATUS_HEADER, status);
+                last.headers_mut().insert(gateway::MODEL_STATUS, status);
                 last
             }
             None => self.passed_on(said, &trouble.message, retry_after),
@@ -218,7 +218,7 @@ mod tests {
             let capped = retry.filter(|_| told != 400).map(|_| "20".to_owned());
             assert_eq!(wait, capped, "{status}");
             let own_word =
-                response.headers().get(MODEL_STATUS_HEADER).map(|it| it.to_str().unwrap().to_owned());
+                response.headers().get(gateway::MODEL_STATUS).map(|it| it.to_str().unwrap().to_owned());
             assert_eq!(own_word, (told == 400).then(|| status.to_string()), "{status}");
         }
     }

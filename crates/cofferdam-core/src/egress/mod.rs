@@ -121,10 +121,6 @@ impl Vendor {
     }
 }
 
-/// The header in which the broker says what the model's server answered with, where it answers in another way itself, so that an
-/// agent does not try again.
-pub const MODEL_STATUS_HEADER: &str = "x-cofferdam-model-status";
-
 /// What went wrong at the model, as the broker saw it: never inferred from what an agent printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelTrouble {

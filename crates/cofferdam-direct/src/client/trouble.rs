@@ -1,7 +1,7 @@
 //! What went wrong with one request. The broker's own account is more exact where there is a broker: it sees the
 //! vendor's answer before it is translated for agents.
 
-use cofferdam_core::{MODEL_STATUS_HEADER, ModelTrouble, TroubleKind};
+use cofferdam_core::{ModelTrouble, TroubleKind, gateway};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
@@ -13,6 +13,13 @@ const LONGEST_MESSAGE: usize = 500;
 
 /// An answer other than success.
 pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ModelTrouble {
+    let said = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let said = said["error"]["message"].as_str().unwrap_or_default();
+    if headers.contains_key(gateway::BUDGET) {
+        // The broker's own answer: the model's server was not asked.
+        let said = said.strip_prefix("cofferdam: ").unwrap_or(said);
+        return of(TroubleKind::Budget, printable(said));
+    }
     let kind = match status.as_u16() {
         401 | 403 => TroubleKind::Auth,
         429 => TroubleKind::Quota,
@@ -20,8 +27,6 @@ pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> M
         _ => TroubleKind::Rejected,
     };
     let told = of_the_server(headers).unwrap_or(status.as_u16());
-    let said = serde_json::from_slice::<Value>(body).unwrap_or_default();
-    let said = said["error"]["message"].as_str().unwrap_or_default();
     let retry_after_ms = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     ModelTrouble {
         kind,
@@ -35,7 +40,7 @@ pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> M
 
 /// What the model's server answered with, where the broker answers in another way: a final word must not be tried again.
 fn of_the_server(headers: &HeaderMap) -> Option<u16> {
-    headers.get(MODEL_STATUS_HEADER)?.to_str().ok()?.parse().ok()
+    headers.get(gateway::MODEL_STATUS)?.to_str().ok()?.parse().ok()
 }
 
 /// There was no answer at all.
@@ -71,7 +76,10 @@ fn of(kind: TroubleKind, message: String) -> ModelTrouble {
 }
 
 fn with_cause(what: &str, cause: &str) -> String {
-    let cause: String =
-        cause.chars().take(LONGEST_MESSAGE).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let cause = printable(cause);
     if cause.is_empty() { what.to_owned() } else { format!("{what}: {cause}") }
+}
+
+fn printable(text: &str) -> String {
+    text.chars().take(LONGEST_MESSAGE).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

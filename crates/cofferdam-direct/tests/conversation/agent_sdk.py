@@ -1,6 +1,6 @@
 """Plays what it is told on stdin to the official packages: with claude-agent-sdk, and to the types of anthropic.
 
-One job a line: {"name", "base_url", "folder", "max_turns", "output_schema"} for the SDK, or {"name", "base_url",
+One job a line: {"name", "base_url", "folder", "max_turns", "output_schema", "max_budget_usd", "model"} for the SDK, or {"name", "base_url",
 "requests"} for the types. One result a line, as they end.
 """
 
@@ -39,6 +39,8 @@ async def ask(job):
         tools=TOOLS,
         allowed_tools=TOOLS,
         max_turns=job["max_turns"],
+        max_budget_usd=job.get("max_budget_usd"),
+        model=job.get("model"),
         setting_sources=[],
         output_format={"type": "json_schema", "schema": schema} if schema else None,
     )

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use cofferdam_core::EventType;
+use cofferdam_core::{EventType, gateway};
 use cofferdam_direct::{Settings, Tools};
 use cofferdam_scripted_model::{Answer, Script, ScriptedModel, ToolCall, Usage};
 use serde_json::{Value, json};
@@ -108,6 +108,33 @@ async fn the_agent_sdk_comes_to_the_same_end() {
         }
     }
     assert!(differ.is_empty(), "{} of {} differ:\n{}", differ.len(), cases.len(), differ.join("\n\n"));
+}
+
+/// It sees what an answer has cost once it has it; here the broker refuses the next call. So it counts a turn less, and the rest is
+/// the same.
+#[tokio::test]
+async fn a_spent_budget_ends_the_agent_sdk_in_the_same_way() {
+    let Some((python, cli)) = programs() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    std::fs::write(work.join("a.txt"), "one\ntwo\n").unwrap();
+    let dear = Usage { input: 1000, output: 400_000, ..Usage::default() };
+    let read = || ToolCall::Raw { name: "Read".to_owned(), input: json!({ "file_path": "a.txt" }) };
+    let first = || Answer::tools([read()]).saying("I look.").costing(dear);
+    let model = ScriptedModel::start(Script::new([first(), Answer::text("never")]));
+    let job = json!({
+        "name": "budget", "base_url": model.base_url(), "folder": work, "max_turns": 10, "max_budget_usd": 5.0,
+        "model": "claude-sonnet-4-5",
+    });
+    let theirs = play(&python, &cli, &[job]).remove("budget").unwrap();
+    let spent = Answer::error(400).with_header(gateway::BUDGET, "cost");
+    let tools = Tools { own: offline::tools(&work), ..Tools::default() };
+    let ours = json!(lead_with(&settings(), &tools, Script::new([first(), spent])).await.ended.report);
+    assert_eq!(ours["subtype"], "error_max_budget_usd");
+    for field in ["subtype", "is_error", "stop_reason", "permission_denials", "result"] {
+        assert_eq!(ours[field], theirs["result"][field], "{field}: {theirs:#}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use cofferdam_core::{ModelTrouble, TroubleKind};
+use cofferdam_core::{ModelTrouble, TroubleKind, gateway};
 use cofferdam_direct::{Ended, History, ModelClient, Turn, converse};
 use cofferdam_scripted_model::{Answer, Cut, Garbage, Script, ScriptedModel};
 use serde_json::json;
@@ -67,6 +67,21 @@ async fn what_will_not_pass_is_asked_once() {
     }
     let led = lead([long()]).await;
     assert_eq!(trouble(&led).retry_after_ms, Some(3_600_000));
+}
+
+#[tokio::test]
+async fn a_spent_budget_ends_it_as_the_sdk_names_that() {
+    let body = json!({ "type": "error", "error": { "type": "invalid_request_error",
+        "message": "cofferdam: this run's budget is spent: $0.50 of $0.50 (--max-cost-usd)" } });
+    let mut spent = Answer::error(400).with_header(gateway::BUDGET, "cost");
+    spent.error.as_mut().unwrap().body = Some(body.to_string());
+    let led = lead([Answer::tools([say("a")]), spent]).await;
+    let report = &led.ended.report;
+    let is = "this run's budget is spent: $0.50 of $0.50 (--max-cost-usd)";
+    assert_eq!((trouble(&led).kind, led.model.calls()), (TroubleKind::Budget, 2));
+    assert_eq!(json!(report.subtype), "error_max_budget_usd");
+    assert_eq!((report.is_error, report.num_turns, &report.errors[..]), (true, 2, &[is.to_owned()][..]));
+    assert_eq!((&report.result, report.api_error_status), (&None, None));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! What people say meanwhile.
 
 use cofferdam_core::MessageKind;
-use cofferdam_direct::{Ended, History, JournalError, Subtype, Turn, converse};
+use cofferdam_direct::{Delivered, Ended, History, JournalError, Subtype, Turn, converse};
 use cofferdam_scripted_model::{Answer, Script, ScriptedModel};
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -33,6 +33,10 @@ fn texts(model: &ScriptedModel, request: usize) -> Vec<String> {
     blocks.filter_map(|block| block["text"].as_str()).map(str::to_owned).collect()
 }
 
+fn delivered(id: &str, kind: MessageKind, turn: u32, text: &str) -> Delivered {
+    Delivered { id: id.to_owned(), kind, turn, text: text.to_owned() }
+}
+
 #[tokio::test]
 async fn a_steer_is_in_the_next_request_with_its_receipt_in_the_same_record() {
     let live = begin([Answer::tools([say("a")]).held_at("go"), Answer::text("ok")]);
@@ -44,7 +48,7 @@ async fn a_steer_is_in_the_next_request_with_its_receipt_in_the_same_record() {
     assert_eq!(texts(&live.model, 1), ["Do it", "the other one"]);
     let entries = live.record.entries();
     let entry = entries.iter().find(|entry| !entry.delivered.is_empty()).unwrap();
-    assert_eq!(entry.delivered, [("m1".to_owned(), MessageKind::Steer)]);
+    assert_eq!(entry.delivered, [delivered("m1", MessageKind::Steer, 1, "the other one")]);
     assert!(entry.turns.iter().any(|turn| turn.content()[0]["text"] == "the other one"));
 }
 
@@ -58,6 +62,8 @@ async fn a_follow_up_waits_for_the_end_of_the_turn() {
     assert_eq!((ended.report.result.as_deref(), ended.report.num_turns), (Some("two"), 3));
     assert!(!texts(&live.model, 1).contains(&"and then?".to_owned()));
     assert_eq!(texts(&live.model, 2), ["Do it", "one", "and then?"]);
+    let told: Vec<_> = live.record.entries().into_iter().flat_map(|entry| entry.delivered).collect();
+    assert_eq!(told, [delivered("m1", MessageKind::FollowUp, 2, "and then?")]);
 }
 
 #[tokio::test]
@@ -69,6 +75,9 @@ async fn an_interrupt_ends_the_answer_that_is_coming() {
     assert_eq!((ended.report.subtype, ended.report.is_error), (Subtype::ErrorDuringExecution, true));
     assert_eq!(ended.report.errors, ["the turn was interrupted"]);
     assert_eq!(live.record.delivered(), ["m1"]);
+    let entries = live.record.entries();
+    let last = entries.last().expect("its end is on record");
+    assert!(last.delivered.is_empty() && last.facts.len() == 1, "nothing is told after the end: {last:?}");
     // What was shown is kept, and it is known that this was the end: also after a crash.
     let turns = live.record.turns();
     let [Turn::Assistant { content, .. }, Turn::User { interrupted: true, .. }] = &turns[..] else {

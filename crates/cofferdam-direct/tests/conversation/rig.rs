@@ -70,7 +70,7 @@ impl Record {
     }
 
     pub(crate) fn delivered(&self) -> Vec<String> {
-        self.entries().into_iter().flat_map(|entry| entry.delivered).map(|(id, _)| id).collect()
+        self.entries().into_iter().flat_map(|entry| entry.delivered).map(|message| message.id).collect()
     }
 
     /// Returns once so many pieces were shown.

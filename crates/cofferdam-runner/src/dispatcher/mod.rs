@@ -261,7 +261,10 @@ impl Dispatcher {
     }
 
     async fn fill(&mut self) -> Result<(), ExecuteError> {
-        while self.running(WorkTaken::Direct) < self.options.direct_capacity {
+        // Two kinds of work are looked for, and a node that has nothing to do writes no more than for one.
+        while self.running(WorkTaken::Direct) < self.options.direct_capacity
+            && self.store.has_direct_waiting(now_ms()).await?
+        {
             let rules = ClaimRules { work: WorkTaken::Direct, slots: Slots::Unlimited, ..self.rules_now() };
             let Some(claimed) = self.claim(&rules).await? else { break };
             self.start(claimed, Entry::Claimed, Retries::AsAsked);

@@ -1,11 +1,13 @@
 //! `POST /execute/sdk`: a question, and the answer when it is there or while it is made.
 
+use std::time::Duration;
+
 use cofferdam_api::sse::{self, Frame};
 use cofferdam_core::{Delta, DeltaKind, EventType, FailureClass, NewEvent, Outcome, RunId};
 use cofferdam_store::Claimed;
 use serde_json::{Value, json};
 
-use crate::fixture::{Answer, Place, answer, http};
+use crate::fixture::{Answer, Place, Setup, answer, http};
 
 /// The seed's own example.
 fn two_and_two() -> Value {
@@ -223,6 +225,28 @@ async fn an_answer_is_told_while_it_is_made_and_ends_as_without_a_stream() {
     }
     assert_eq!(told, whole);
     assert!(stream.chunk().await.unwrap().is_none(), "the result is the last of it");
+}
+
+#[tokio::test]
+async fn an_answer_that_takes_its_time_says_that_it_is_still_to_come() {
+    let mut setup = Setup::default();
+    setup.bounds.heartbeat = Duration::from_millis(10);
+    let place = Place::with(setup).await;
+    let request = http().post(place.url("/execute/sdk")).header("x-api-key", &place.run);
+    let mut stream = request.header("accept", sse::MEDIA_TYPE).json(&two_and_two()).send().await.unwrap();
+    let mut text = String::new();
+    while text.matches(sse::HEARTBEAT).count() < 3 {
+        text.push_str(std::str::from_utf8(&stream.chunk().await.unwrap().unwrap()).unwrap());
+    }
+    let mut reader = sse::Reader::default();
+    let frames = reader.take(text.as_bytes()).unwrap();
+    let kinds: Vec<_> = frames.iter().map(|frame| frame.event.as_deref()).collect();
+    assert_eq!(kinds, [Some("start")], "a heartbeat is no frame: {text}");
+    let claimed = place.claim(&only_run(&place).await).await;
+    tell(&place, &claimed, &four()).await;
+    place.finish(&claimed, &Outcome::Succeeded, None).await;
+    let end = until(&mut stream, &mut reader, "result").await;
+    assert_eq!(data(end.last().unwrap())["result"], "4");
 }
 
 #[tokio::test]

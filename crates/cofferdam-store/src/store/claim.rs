@@ -102,6 +102,17 @@ impl Store {
         Ok(found.unwrap_or(false))
     }
 
+    /// Whether a direct run waits that is due. A node looks here before it claims one: a claim is a write, and takes the line from
+    /// others also where it finds nothing.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn has_direct_waiting(&self, now_ms: u64) -> Result<bool, Error> {
+        const SQL: &str =
+            "SELECT EXISTS (SELECT 1 FROM runs WHERE state = 'queued' AND is_direct AND not_before_ms <= ?1)";
+        self.read(async move |session| session.one(SQL, values![now_ms], |row| row.first()).await).await
+    }
+
     /// Gives this node the first queued run that it may have now, by priority and then by age: a new attempt, counted
     /// here. A run whose lease has expired is not given; see [`Store::expired`]. `None` also if no slot is free, or
     /// runs before it wait for those that are.

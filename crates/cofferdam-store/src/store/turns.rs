@@ -1,6 +1,7 @@
 //! What was said in a direct run, exactly. Events tell of it to people and are redacted; this is what the model is sent again.
 
 use cofferdam_core::{Event, Receipt, RunId};
+use serde_json::json;
 
 use super::Store;
 use super::append::number_and_insert;
@@ -13,8 +14,8 @@ use crate::record::{NewTurns, StoredTurn};
 use crate::session::{Row, Session, values};
 
 impl Store {
-    /// Keeps turns together with the events that tell of them and the receipts of the messages that are in them: all or
-    /// nothing. Turns that are there already stay as they are. Returns the events.
+    /// Keeps turns together with the events that tell of them and, after these, the receipts of the messages that are in them:
+    /// all or nothing. Turns that are there already stay as they are. Returns the events.
     ///
     /// # Errors
     /// [`Error::StaleLease`] or [`Error::AlreadyFinal`].
@@ -38,14 +39,16 @@ impl Store {
                         )
                         .await?;
                 }
-                let mut events = Vec::with_capacity(new.delivered.len() + new.events.len());
-                for (message, taken_as) in &new.delivered {
-                    if is_waiting(session, &attempt.run, *message).await? {
-                        let receipt = Receipt::Delivered { taken_as: taken_as.clone() };
-                        events.push(settle(session, *message, &receipt, now_ms).await?);
+                let mut events = new.events.clone();
+                for message in &new.delivered {
+                    if is_waiting(session, &attempt.run, message.id).await? {
+                        let receipt = Receipt::Delivered { taken_as: message.taken_as.clone() };
+                        let mut event = settle(session, message.id, &receipt, now_ms).await?;
+                        event.data["turn"] = json!(message.turn);
+                        event.data["text"] = json!(message.text);
+                        events.push(event);
                     }
                 }
-                events.extend(new.events.iter().cloned());
                 if events.is_empty() {
                     session.may_repeat();
                 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use cofferdam_core::{EventType, NewEvent, Outcome, RunId};
 use cofferdam_store::{
-    ClaimRules, Claimed, Error, Left, MessageKind, NewTurns, Retention, Slots, Store, WorkTaken,
+    ClaimRules, Claimed, Error, Left, MessageKind, NewTurns, Retention, SaidMessage, Slots, Store, WorkTaken,
 };
 use serde_json::json;
 
@@ -46,12 +46,13 @@ on_every_store! {
         let run = &claimed.attempt.run;
         assert_eq!(contents(&store, &claimed).await, []);
         let steer = store.add_message(&at(1_400), run, MessageKind::Steer, "left").await.unwrap();
-        let late = Some("follow_up".to_owned());
-        let new = NewTurns { delivered: vec![(steer, late)], ..said(1, &["one", "two\u{fffd}"]) };
+        let (taken_as, text) = (Some("follow_up".to_owned()), "left".to_owned());
+        let late = SaidMessage { id: steer, taken_as, turn: 2, text };
+        let new = NewTurns { delivered: vec![late], ..said(1, &["one", "two\u{fffd}"]) };
         let told = store.record_turns(&claimed.lease, &new, 1_500).await.unwrap();
         let types: Vec<_> = told.iter().map(|event| event.event_type.as_str()).collect();
-        assert_eq!(types, ["message.delivered", "agent.message", "agent.message"]);
-        assert_eq!(told[0].data["as"], "follow_up");
+        assert_eq!(types, ["agent.message", "agent.message", "message.delivered"]);
+        assert_eq!(told[2].data, json!({ "id": steer, "as": "follow_up", "turn": 2, "text": "left" }));
         assert_eq!(store.pending_messages(&claimed.lease).await.unwrap(), []);
         assert_eq!(event_types(&store, run).await.len(), 3 + 3);
         let all = [(1, false, "one".to_owned()), (2, false, "two\u{fffd}".to_owned())];
@@ -112,12 +113,14 @@ on_every_store! {
             store.enqueue(&at(1_000), &question(number, None), None).await.unwrap();
             store.enqueue(&at(1_000), &request(10 + number), None).await.unwrap();
         }
+        assert!(store.has_direct_waiting(2_000).await.unwrap());
         let run = async |work| claim(&store, work).await.map(|claimed| claimed.attempt.run);
         assert_eq!(run(WorkTaken::Processes).await, Some(request(11).id));
         assert_eq!(run(WorkTaken::Processes).await, None, "there is one slot");
         assert_eq!(run(WorkTaken::Direct).await, Some(request(1).id));
         assert_eq!(run(WorkTaken::Any).await, Some(request(2).id), "a direct run takes none");
         assert_eq!(run(WorkTaken::Direct).await, None);
+        assert!(!store.has_direct_waiting(2_000).await.unwrap(), "what waits has a process");
         assert_eq!(store.slots_in_use(2_000).await.unwrap(), 1);
     }
 

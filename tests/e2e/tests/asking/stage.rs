@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use cofferdam_e2e::{Database, Fixture, Service};
-use cofferdam_scripted_model::{Script, ScriptedModel};
+use cofferdam_scripted_model::{Script, ScriptedModel, ToolCall};
 use serde_json::Value;
 
 pub(crate) const KEY: &str = "sk-ant-the-key-of-the-operator";
@@ -29,15 +29,38 @@ impl Stage {
         Self { service, model, fixture, _database: database }
     }
 
+    /// With these settings of the operator.
+    pub(crate) fn with_settings(script: Script, settings: &Value) -> Self {
+        Self::with_settings_and_variables(script, settings, &[])
+    }
+
+    /// The same with more variables in the service's environment.
+    pub(crate) fn with_settings_and_variables(
+        script: Script,
+        settings: &Value,
+        more: &[(&str, &str)],
+    ) -> Self {
+        let env = [&[("ANTHROPIC_API_KEY", KEY)][..], more].concat();
+        let (fixture, model) = place(script.expecting_key(KEY), &env, None);
+        std::fs::create_dir_all(fixture.state()).expect("a new folder");
+        std::fs::write(fixture.state().join("settings.json"), settings.to_string()).expect("a new file");
+        let service = Service::start(&fixture, &[]);
+        Self { service, model, fixture, _database: None }
+    }
+
     /// `curl` with the arguments of the document, and a key: the status, and the answer.
     pub(crate) fn curl(&self, flags: &[&str], body: &str) -> (u16, String) {
+        let json = ["-X", "POST", "-H", "Content-Type: application/json", "-d", body];
+        self.call("/execute/sdk", &[&json[..], flags].concat())
+    }
+
+    /// `curl` with these flags, and a key: the status, and the answer.
+    pub(crate) fn call(&self, path: &str, flags: &[&str]) -> (u16, String) {
         let output = Command::new("curl")
-            .args(["--silent", "--show-error", "--write-out", "\n%{http_code}", "-X", "POST"])
-            .arg(format!("{}/execute/sdk", self.service.url()))
-            .args(["-H", "Content-Type: application/json"])
+            .args(["--silent", "--show-error", "--write-out", "\n%{http_code}"])
+            .arg(format!("{}{path}", self.service.url()))
             .args(["-H", &format!("X-API-Key: {}", self.service.key())])
             .args(flags)
-            .args(["-d", body])
             .output()
             .expect("curl is installed");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -48,8 +71,26 @@ impl Stage {
 
     /// The same for an answer that is JSON.
     pub(crate) fn ask(&self, body: &str) -> (u16, Value) {
-        let (status, text) = self.curl(&[], body);
-        (status, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+        read(self.curl(&[], body))
+    }
+
+    /// What a run that was asked before has come to, once it has ended.
+    pub(crate) fn answer_of(&self, run: &str) -> Value {
+        let (status, answer) = read(self.call(&format!("/execute/sdk/{run}"), &["-H", "Prefer: wait=60"]));
+        assert_eq!(status, 200, "{answer:#}");
+        answer
+    }
+
+    /// What the tools answered to the model's calls, in the last request that has the whole conversation: each with whether it
+    /// is an error.
+    pub(crate) fn results(&self) -> Vec<(bool, String)> {
+        let requests = self.model.requests();
+        let last = requests.iter().rfind(|one| one.body["tools"].is_array()).expect("the model was asked");
+        let messages = last.body["messages"].as_array().expect("messages");
+        let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+        let results = blocks.filter(|block| block["type"] == "tool_result");
+        let text = |block: &Value| block["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        results.map(|block| (block["is_error"] == true, text(block))).collect()
     }
 
     /// `cofferdam ask --server` with these arguments.
@@ -58,6 +99,16 @@ impl Stage {
         command.args(["ask", "--server", &self.service.url()]);
         command
     }
+}
+
+/// An answer that is JSON.
+pub(crate) fn read((status, text): (u16, String)) -> (u16, Value) {
+    (status, serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+}
+
+/// A call of a tool by its name.
+pub(crate) fn call(name: &str, input: Value) -> ToolCall {
+    ToolCall::Raw { name: name.to_owned(), input }
 }
 
 /// Where somebody is who has a model and no service.

@@ -54,6 +54,18 @@ fn section_3_1_each_cli_is_tried_on_the_host_and_the_answer_is_shared_for_a_minu
     assert_roles_alone(watch);
 }
 
+/// Its first start in a home takes longest: it sets up a database there. One that is not done in the time of a check is asked
+/// again, and by then that is over.
+#[once]
+#[test]
+fn section_7_opencode_is_tried_on_the_host_as_well() {
+    let Some(agents) = Agents::find() else { return };
+    let (stage, model) = served(AuthStage::new().with_agents(&agents).with_key(KEY), &json!({}));
+    let answer = stage.checked(&on_host("opencode"), "ok");
+    assert_eq!(answer["executionEnvironment"], "host");
+    assert!(model.calls() > 0, "a model was asked");
+}
+
 #[once]
 #[test]
 fn section_7_authentication_required_is_told_apart_with_and_without_a_key() {

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use cofferdam_core::{EventType, MAX_EVENT_TEXT, NewEvent};
-use cofferdam_direct::{Delta, Entry, Fact, Journal, JournalError};
-use cofferdam_store::{Error, NewTurns};
+use cofferdam_direct::{Delivered, Delta, Entry, Fact, Journal, JournalError};
+use cofferdam_store::{Error, NewTurns, SaidMessage};
 use serde_json::Value;
 
 use super::super::{Attempt, Stop};
@@ -26,6 +26,13 @@ impl<'j, 'a> StoreJournal<'j, 'a> {
     pub(super) fn new(attempt: &'j mut Attempt<'a>, kept: usize, is_told: bool) -> Self {
         let shown = Shown::new(attempt.redactor.clone(), attempt.claimed.attempt.number);
         Self { attempt, kept, is_told, failed: None, shown }
+    }
+
+    /// For its receipt. A message that the record does not know was not taken from there.
+    fn said(&self, message: Delivered) -> Option<SaidMessage> {
+        let Delivered { id, kind, turn, mut text } = message;
+        self.attempt.redactor.string(&mut text);
+        Some(SaidMessage { id: id.parse().ok()?, taken_as: Some(kind.as_str().to_owned()), turn, text })
     }
 
     /// What it means to the attempt that an entry could not be kept.
@@ -51,11 +58,7 @@ impl Journal for StoreJournal<'_, '_> {
                 .map(|turn| serde_json::to_string(turn).expect("a turn is plain data"))
                 .collect(),
             events: self.attempt.with_held(events.collect()),
-            // One that the record does not know was not taken from there.
-            delivered: delivered
-                .into_iter()
-                .filter_map(|(id, kind)| Some((id.parse().ok()?, Some(kind.as_str().to_owned()))))
-                .collect(),
+            delivered: delivered.into_iter().filter_map(|message| self.said(message)).collect(),
         };
         match self.attempt.node.store.record_turns(&self.attempt.claimed.lease, &new, now).await {
             Ok(stored) => {

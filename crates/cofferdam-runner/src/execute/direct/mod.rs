@@ -165,7 +165,7 @@ async fn conclude_with(node: &Node, claimed: &Claimed, ended: &Ended) -> Result<
         false => report.errors.join("; "),
     };
     let outside = SandboxExit::unknown();
-    Ok(conclude(&Evidence {
+    let outcome = conclude(&Evidence {
         worker: Some(&AgentEnd::Dismissed),
         report: Some(&AgentReport { ok: !report.is_error, message }),
         outside: &outside,
@@ -173,5 +173,13 @@ async fn conclude_with(node: &Node, claimed: &Claimed, ended: &Ended) -> Result<
         timeout_ms: claimed.request.policy.timeout_ms,
         budget_exceeded: budget_exceeded.as_deref(),
         trouble: ended.trouble.as_ref().map(|own| seen.as_ref().unwrap_or(own)),
-    }))
+    });
+    Ok(match outcome {
+        // There is no diff that could have what it did.
+        Outcome::Failed { class: FailureClass::Budget, message, .. } => {
+            let hint = format!("go on with what was said: cofferdam ask --continue {} \"…\"", tried.run);
+            Outcome::failed_with_hint(FailureClass::Budget, message, hint)
+        }
+        outcome => outcome,
+    })
 }

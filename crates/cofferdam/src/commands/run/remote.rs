@@ -137,6 +137,7 @@ async fn report(client: &Client, run: &RunId) -> Result<(RunReport, Option<TempP
         outcome,
         attempts: told.attempts,
         mode: told.request.policy.mode,
+        is_direct: told.request.work.direct().is_some(),
         seal: told.seal,
         diff: diff.as_ref().map(|path| path.to_path_buf()),
         transcript: None,

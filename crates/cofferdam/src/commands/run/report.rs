@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cofferdam_core::{AttemptRef, Outcome, SandboxId};
+use cofferdam_core::{AttemptRef, NOTHING_TO_SEAL, Outcome, SandboxId};
 use cofferdam_runner::RunReport;
 use cofferdam_runner::artifacts::Applied;
 use serde_json::{Map, Value, json};
@@ -28,7 +28,10 @@ pub(crate) fn summary(
     let tries = if report.attempts > 1 { format!(", {} attempts", report.attempts) } else { String::new() };
     lines.push(format!("{} ({took}{tries}{})", words::outcome(&report.outcome), change_words(report)));
     lines.extend(watcher.tally().lines());
-    lines.push(words::seal(report.mode, report.seal.as_ref(), Some(&report.outcome)));
+    lines.push(match report.is_direct {
+        true => NOTHING_TO_SEAL.to_owned(),
+        false => words::seal(report.mode, report.seal.as_ref(), Some(&report.outcome)),
+    });
     if let Some(seal) = &report.seal {
         lines.extend(words::hidden(seal));
         lines.extend(words::stripped(seal));
@@ -91,7 +94,7 @@ pub(crate) fn to_json(
     put("attempts", json!(report.attempts));
     // One that was cancelled while it waited had none.
     put("sandbox", json!((report.attempts > 0).then(|| SandboxId::of(&last))));
-    put("mode", json!(report.mode));
+    put("mode", if report.is_direct { json!("direct") } else { json!(report.mode) });
     put("sealed", json!(report.seal.is_some() && report.mode.is_sandboxed() && !seal_was_broken(report)));
     put("seal", json!(report.seal));
     put("usage", json!(tally.usage()));
@@ -126,6 +129,7 @@ mod tests {
             outcome,
             attempts: 1,
             mode,
+            is_direct: false,
             seal: None,
             diff: None,
             transcript: None,
