@@ -57,6 +57,9 @@ fn write(id: Option<&str>, event: &str, data: &str) -> String {
 /// Keeps a connection from looking dead. It is no event.
 pub const HEARTBEAT: &str = ": heartbeat\n\n";
 
+/// The last words of a stream whose reader's key was revoked. They are no event.
+pub const REVOKED: &str = ": the API key was revoked\n\n";
+
 /// Takes a stream apart, however its bytes come.
 #[derive(Debug, Default)]
 pub struct Reader {

@@ -66,8 +66,8 @@ pub use delta::{Delta, DeltaKind};
 pub use direct::{DirectSetup, DirectTool, Effort, NOTHING_TO_SEAL, Thinking};
 pub use disk_space::DiskSpace;
 pub use egress::{
-    AllowRule, Budget, EgressPolicy, FetchRule, Forward, Host, HostError, HostPort, MODEL_STATUS_HEADER,
-    ModelTrouble, PRESETS, RuleError, Spent, TroubleKind, Vendor, VendorTool, is_public, preset,
+    AllowRule, Budget, EgressPolicy, FetchRule, Forward, Host, HostError, HostPort, ModelTrouble, PRESETS,
+    RuleError, Spent, TroubleKind, Vendor, VendorTool, is_public, preset,
 };
 pub use error_class::{ErrorClass, RetryRule};
 pub use event::{Event, EventType, NewEvent};

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
 use cofferdam_core::{AgentName, Conversation, KeptSession, SessionStart, inside};
-use cofferdam_sandbox::{Kept, bytes_in, remove_tree};
+use cofferdam_sandbox::{Kept, holds_at_most, remove_tree};
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
@@ -61,7 +61,7 @@ impl Memory {
             _ if conversation.session == SessionStart::New => None,
             (Some(record), _) if record.provider != provider => Some("the agent had another provider"),
             (_, Some(kept)) if is_root && kept.uid() != owner.uid() => Some("its folder had another owner"),
-            (_, Some(_)) if bytes_in(&[memory.session_folder()]).is_none_or(|bytes| bytes > MOST_BYTES) => {
+            (_, Some(_)) if !holds_at_most(&memory.session_folder(), MOST_BYTES) => {
                 Some("it had kept more than 1 GiB")
             }
             (record, Some(_)) => {

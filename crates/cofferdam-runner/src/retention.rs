@@ -14,6 +14,11 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// A file beside the mirrors, of the time at which somebody last looked for old ones.
 const CLEARED: &str = "cleared";
 
+/// How often what was kept long enough is removed.
+pub const EVERY: Duration = Duration::from_secs(3_600);
+/// A file beside the ids of a service: what is kept, and as its own time when the last round was, or when it was first said.
+const ROUND: &str = "retention";
+
 /// What a round has removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Removed {
@@ -79,6 +84,34 @@ pub async fn run_once(
     }
 }
 
+/// How long it is until the next round. It is counted over restarts, since a service may be restarted more often than that. Whoever
+/// keeps something else than before has the whole time to say otherwise: a newer version may remove more.
+pub fn until_next_round(home: &Home, settings: &RetentionSettings, now_ms: u64) -> Duration {
+    let mark = home.service().join(ROUND);
+    let last = match std::fs::read_to_string(&mark) {
+        Ok(kept) if kept == settings.to_string() => std::fs::metadata(&mark).and_then(|mark| mark.modified()),
+        _ => {
+            note_round(home, settings, now_ms);
+            return EVERY;
+        }
+    };
+    let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now_ms);
+    // A mark of the future is that of a clock which was wrong.
+    let since = last.ok().and_then(|last| now.duration_since(last).ok());
+    since.map_or(Duration::ZERO, |since| EVERY.saturating_sub(since))
+}
+
+/// Notes that there was a round.
+pub fn note_round(home: &Home, settings: &RetentionSettings, now_ms: u64) {
+    let mark = home.service().join(ROUND);
+    let noted = std::fs::write(&mark, settings.to_string())
+        .and_then(|()| File::options().write(true).open(&mark))
+        .and_then(|mark| mark.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(now_ms)));
+    if let Err(error) = noted {
+        tracing::warn!(%error, "when old runs were last looked for could not be noted");
+    }
+}
+
 /// Removes old mirrors and checkouts, at most once a day: where only the command line is used, or a service never runs for an
 /// hour, nobody else does. Nothing is lost by it that cannot be fetched again.
 pub async fn clear_daily(home: &Home, settings: &RetentionSettings, now_ms: u64) -> Cleared {
@@ -137,6 +170,25 @@ fn remove_folder(runs: &Path, run: &RunId) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The attack on the disk: nobody's. A service that never runs for an hour removed nothing.
+    #[test]
+    fn the_time_until_the_next_round_is_counted_over_restarts() {
+        let folder = tempfile::tempdir().expect("a new folder");
+        let home = Home::open(&folder.path().join("state")).expect("a new state folder");
+        let kept = RetentionSettings::default();
+        let minutes = |count: u64| Duration::from_secs(count * 60);
+        let at = |minute: u64| 1_000_000_000 + minute * 60_000;
+        assert_eq!(until_next_round(&home, &kept, at(0)), EVERY, "the first start says what is kept");
+        assert_eq!(until_next_round(&home, &kept, at(20)), minutes(40), "started again");
+        assert_eq!(until_next_round(&home, &kept, at(59)), minutes(1));
+        assert_eq!(until_next_round(&home, &kept, at(75)), Duration::ZERO);
+        note_round(&home, &kept, at(75));
+        assert_eq!(until_next_round(&home, &kept, at(80)), minutes(55));
+        let less = RetentionSettings { runs_days: "7".parse().expect("days"), ..kept };
+        assert_eq!(until_next_round(&home, &less, at(200)), EVERY, "there is time to say otherwise");
+        assert_eq!(until_next_round(&home, &less, at(190)), Duration::ZERO, "of a clock that was wrong");
+    }
 
     #[test]
     fn days_are_counted_back_from_now_and_none_is_for_ever() {

@@ -45,5 +45,5 @@ pub use options::{Caller, ImageAgent, Options};
 pub use remove::remove_tree;
 pub use roles::shim_main;
 pub use spread::spread;
-pub use supervision::bytes_in;
+pub use supervision::holds_at_most;
 pub use tools::Tools;

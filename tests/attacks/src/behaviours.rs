@@ -69,6 +69,33 @@ pub fn forge() -> io::Result<()> {
     io::stdout().flush()
 }
 
+/// Takes inotify instances until it has so many or gets no more, says how many, and keeps them until it is told to go: both by
+/// files in the folder.
+///
+/// # Errors
+/// If it gets none, or cannot say so.
+pub fn watchers(most: usize, folder: &Path) -> io::Result<()> {
+    let take = || rustix::fs::inotify::init(rustix::fs::inotify::CreateFlags::CLOEXEC);
+    let mut taken = Vec::new();
+    let mut refused = None;
+    while taken.len() < most && refused.is_none() {
+        match take() {
+            Ok(watcher) => taken.push(watcher),
+            Err(error) => refused = Some(error),
+        }
+    }
+    if let (true, Some(error)) = (taken.is_empty(), refused) {
+        return Err(error.into());
+    }
+    std::fs::write(folder.join("taken.new"), taken.len().to_string())?;
+    std::fs::rename(folder.join("taken.new"), folder.join("taken"))?;
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !folder.join("go").exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
 /// Uses that much memory, in steps, and gives it back.
 pub fn memory(bytes: u64) {
     let steps = bytes / STEP as u64;

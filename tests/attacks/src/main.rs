@@ -9,7 +9,7 @@ use cofferdam_attacks::{Report, behaviours, hiding, run_all, run_on_workspace};
 
 const USAGE: &str =
     "usage: attacks run|workspace --target JSON | output BYTES | line BYTES | outlive SECONDS | forge
-       | memory BYTES | fork N | disk BYTES [FOLDER] | fds N | victim NAME | whoami
+       | memory BYTES | fork N | disk BYTES [FOLDER] | fds N | watchers N FOLDER | victim NAME | whoami
        | hide name|zombie|table disk MIB FOLDER SECONDS | hide name|zombie|table memory MIB SECONDS
        | mappings PROCESSES MAPPINGS FOLDER
        | broker attempts|controls|opened|around --target JSON | flood HOST:PORT FILE
@@ -39,6 +39,7 @@ fn command(args: &[&str]) -> Result<(), Box<dyn std::error::Error>> {
         ["fork", processes] => behaviours::fork(processes.parse()?)?,
         ["disk", bytes] => behaviours::disk(Path::new("."), bytes.parse()?)?,
         ["disk", bytes, folder] => behaviours::disk(Path::new(folder), bytes.parse()?)?,
+        ["watchers", most, folder] => behaviours::watchers(most.parse()?, Path::new(folder))?,
         ["fds", files] => behaviours::fds(files.parse()?)?,
         ["hide", hiding, "disk", mib, folder, seconds] => {
             hiding::disk(hiding.parse()?, mib.parse()?, Path::new(folder), seconds.parse()?)?;

@@ -198,7 +198,7 @@ impl Operations {
         read(&context)
     }
 
-    /// Judges a request that is valid.
+    /// Judges a new request that is valid.
     ///
     /// # Errors
     /// [`Error::Refused`].
@@ -212,12 +212,7 @@ impl Operations {
         let beyond = now.beyond(actor, &request, chosen).await?;
         let subject = Subject::Request { beyond: &beyond };
         now.authorise(actor, Action::CreateRun, request.id.as_str(), subject).await?;
-        let again = request.replay_of.clone();
-        if let Some(of) = &again {
-            self.touchable_run(actor, Action::RetryRun, of).await?;
-        }
-        let action = if again.is_some() { Action::RetryRun } else { Action::CreateRun };
-        Ok(Judged { actor: actor.clone(), action, request, again })
+        Ok(Judged { actor: actor.clone(), action: Action::CreateRun, request, again: None })
     }
 
     /// Accepts a request that was judged. It is durable when this returns. A request that is repeated with the same

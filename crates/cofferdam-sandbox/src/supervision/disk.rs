@@ -3,9 +3,10 @@
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use cofferdam_core::LimitHit;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, openat, statat};
 use rustix::io::Errno;
 
@@ -47,9 +48,19 @@ impl Disk {
         Looked::of(named.saturating_add(unnamed.bytes()), self.limit_bytes, finished)
     }
 
-    /// The same at the very end, when nobody holds anything: what was written since the last look counts as well.
-    pub(super) fn is_over_at_the_end(&self) -> bool {
-        self.walk(None).is_err()
+    /// The same at the very end, when nobody holds anything: what was written since the last look counts as well. It costs no more
+    /// than any look, since the run's end waits for it. The attack: millions of empty files, so that a run that is over does not end.
+    pub(super) fn look_at_the_end(&self) -> Option<LimitHit> {
+        self.look_until(Instant::now() + LONGEST_WALK)
+    }
+
+    fn look_until(&self, until: Instant) -> Option<LimitHit> {
+        match self.walk(Some(until)) {
+            Ok(_) => None,
+            Err(Stop::Over) => Some(LimitHit::Disk),
+            // There is no second look, and what was not looked at may be any amount.
+            Err(Stop::Late) => Some(LimitHit::DiskUnmeasured),
+        }
     }
 
     fn walk(&self, until: Option<Instant>) -> Result<u64, Stop> {
@@ -59,18 +70,20 @@ impl Disk {
     }
 }
 
-/// How much is below these folders; `None` if not everything in them can be looked at.
+/// Whether no more than this is in a folder that an agent has written. One that cannot be looked at whole, or not in time, may hold
+/// any amount.
 #[must_use]
-pub fn bytes_in(folders: &[PathBuf]) -> Option<u64> {
-    let mut walk = Walk { bytes: 0, most: u64::MAX, until: None };
-    walk.over_all(folders).is_ok().then_some(walk.bytes)
+pub fn holds_at_most(folder: &Path, most: u64) -> bool {
+    let mut walk = Walk { bytes: 0, most, until: Some(Instant::now() + LONGEST_WALK) };
+    walk.over_all(&[folder.to_owned()]).is_ok()
 }
 
 /// What is in these folders before an agent starts, which is not the agent's: a workspace that is a copy starts full. What cannot
 /// be looked at is no reason to give more. The attack: an agent leaves a tree in its own folder that is too deep to follow, and
 /// its next run removes it and writes as much as it likes.
 pub(crate) fn bytes_before(folders: &[PathBuf]) -> u64 {
-    bytes_in(folders).unwrap_or(0)
+    let mut walk = Walk { bytes: 0, most: u64::MAX, until: None };
+    walk.over_all(folders).map_or(0, |()| walk.bytes)
 }
 
 /// A sum over files that stops as soon as it is too large.
@@ -139,11 +152,11 @@ impl Walk {
 mod tests {
     use super::*;
 
-    fn disk(root: &std::path::Path, limit_bytes: u64) -> Disk {
+    fn disk(root: &Path, limit_bytes: u64) -> Disk {
         Disk { folders: vec![root.to_owned()], limit_bytes }
     }
 
-    fn look(root: &std::path::Path, limit_bytes: u64) -> Looked {
+    fn look(root: &Path, limit_bytes: u64) -> Looked {
         disk(root, limit_bytes).look(Some(std::process::id().cast_signed()))
     }
 
@@ -152,9 +165,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("copied"), vec![1; 300_000]).unwrap();
         let disk = disk(root.path(), 200_000 + bytes_before(&[root.path().to_owned()]));
-        assert!(!disk.is_over_at_the_end());
+        assert_eq!(disk.look_at_the_end(), None);
         std::fs::write(root.path().join("written"), vec![1; 300_000]).unwrap();
-        assert!(disk.is_over_at_the_end());
+        assert_eq!(disk.look_at_the_end(), Some(LimitHit::Disk));
     }
 
     #[test]
@@ -183,6 +196,9 @@ mod tests {
         let disk = disk(root.path(), 1 << 20);
         assert_eq!(disk.walk(Some(Instant::now())), Err(Stop::Late));
         assert_eq!(disk.walk(None), Ok(4096));
+        // The last look has no other after it.
+        assert_eq!(disk.look_until(Instant::now()), Some(LimitHit::DiskUnmeasured));
+        assert_eq!(disk.look_at_the_end(), None);
     }
 
     #[test]
@@ -205,11 +221,9 @@ mod tests {
         }
         assert_eq!(look(root.path(), 1 << 40), Looked::Over);
         let folders = [root.path().to_owned()];
-        assert_eq!(
-            (bytes_in(&folders), bytes_before(&folders)),
-            (None, 0),
-            "it gives no room to its next run"
-        );
+        assert_eq!(bytes_before(&folders), 0, "it gives no room to its next run");
+        assert!(!holds_at_most(root.path(), u64::MAX));
+        assert_eq!(disk(root.path(), 1 << 40).look_at_the_end(), Some(LimitHit::Disk));
         crate::remove_tree(&root.path().join("d")).unwrap();
     }
 }

@@ -19,7 +19,7 @@ mod watch;
 
 pub(crate) use container::{COUNT, Driver, Seen, Supervisor, Told};
 pub(crate) use disk::bytes_before;
-pub use disk::bytes_in;
+pub use disk::holds_at_most;
 pub(crate) use plan::{Inner, Runtime, ShimPlan};
 pub(crate) use shim::{Shim, end_report, report, shim_main};
 pub(crate) use shim_sandbox::{ShimSandbox, open_shim_sandbox};

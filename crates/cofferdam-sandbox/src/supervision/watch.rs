@@ -105,7 +105,7 @@ impl Watch {
 
     /// Why the sandbox was ended, if it was the shim that ended it; or which limit it had broken by then.
     pub(crate) fn verdict(&self) -> Option<ExitCause> {
-        let over = || self.disk.is_over_at_the_end().then_some(ExitCause::Limit { hit: LimitHit::Disk });
+        let over = || self.disk.look_at_the_end().map(|hit| ExitCause::Limit { hit });
         self.ending.map(|ending| ending.cause).or_else(over)
     }
 

@@ -11,7 +11,7 @@ use cofferdam_operations::KeyText;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
-use super::caller::Caller;
+use super::caller::{Caller, unknown_key};
 use super::origin;
 use crate::app::App;
 use crate::errors::ApiError;
@@ -51,9 +51,8 @@ async fn caller_of(
         };
     };
     // A key that is no key is answered in the same way as one that is not known.
-    let unknown = || refused("the API key is not known, or was revoked");
-    let key: KeyText = text.parse().map_err(|_| unknown())?;
-    let actor = app.keys().find(&key, app.store()).await?.ok_or_else(unknown)?;
+    let key: KeyText = text.parse().map_err(|_| unknown_key())?;
+    let actor = app.keys().find(&key, app.store()).await?.ok_or_else(unknown_key)?;
     Ok(Caller { actor, key: Some(key) })
 }
 

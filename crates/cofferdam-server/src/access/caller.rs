@@ -11,6 +11,8 @@ use http::request::Parts;
 use crate::app::App;
 use crate::errors::ApiError;
 
+/// How often the key of an answer that goes on is looked up. What is known of it may be a second old.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How long a record that failed is left alone.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
@@ -26,16 +28,32 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Waits until the key opens nothing any more. It is looked up again and again, whatever there is to send meanwhile: a run
+    /// may say nothing for hours.
+    pub(crate) async fn until_unknown(&self, app: &App) {
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            if !self.is_still_known(app).await {
+                return;
+            }
+        }
+    }
+
     /// Whether the key still opens something. While the record cannot be asked nobody knows, and the answer is waited for.
     pub(crate) async fn is_still_known(&self, app: &App) -> bool {
         let Some(key) = &self.key else { return true };
         loop {
-            match app.keys().find(key, app.store()).await {
+            match app.keys().find_again(key, app.store()).await {
                 Ok(found) => return found.is_some(),
                 Err(_) => tokio::time::sleep(AFTER_FAILURE).await,
             }
         }
     }
+}
+
+/// What is answered to a key that opens nothing.
+pub(crate) fn unknown_key() -> ApiError {
+    ApiError::new(ErrorCode::Unauthorized, "the API key is not known, or was revoked")
 }
 
 impl FromRequestParts<App> for Caller {

@@ -29,6 +29,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct KeyCache {
     known: Mutex<HashMap<String, Known>>,
+    /// Held by whoever looks a key up again.
+    again: tokio::sync::Mutex<()>,
 }
 
 impl KeyCache {
@@ -57,6 +59,17 @@ impl KeyCache {
             }
         }
         Ok(live(record))
+    }
+
+    /// The same for a stream that is open. One after the other: a thousand streams of one key, whose time is up at the same
+    /// moment, are one look at the record.
+    pub(crate) async fn find_again(
+        &self,
+        key: &KeyText,
+        store: &Store,
+    ) -> Result<Option<Actor>, cofferdam_store::Error> {
+        let _turn = self.again.lock().await;
+        self.find(key, store).await
     }
 
     fn fresh(&self, sha256: &str) -> Option<KeyRecord> {

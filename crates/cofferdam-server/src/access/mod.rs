@@ -6,6 +6,6 @@ mod key_cache;
 mod origin;
 
 pub(crate) use authenticate::require_key;
-pub(crate) use caller::{By, Caller};
+pub(crate) use caller::{By, Caller, unknown_key};
 pub(crate) use key_cache::KeyCache;
 pub(crate) use origin::{LocalAddress, check_origin};

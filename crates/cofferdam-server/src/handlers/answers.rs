@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::answered;
 use super::stream::{AFTER_FAILURE, response};
-use crate::access::Caller;
+use crate::access::{Caller, unknown_key};
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::hub::{News, Reader};
@@ -111,7 +111,8 @@ impl Open {
             // Asked after the wait and before anything is sent, so that nothing of what came later than the revocation
             // of a key goes out.
             if !self.caller.is_still_known(&self.app).await {
-                return None;
+                self.stage = Stage::Over;
+                return Some(frame(None, frames::ERROR, &unknown_key().body(self.request_id.as_str())));
             }
             let told = match next {
                 Next::Delta(delta) if self.told.is_some_and(|told| delta.block() <= told) => String::new(),
@@ -147,6 +148,7 @@ impl Open {
                 Err(_) => Next::StoreFailed,
             },
             () = sleep_until(silent_until) => Next::Nothing,
+            () = self.caller.until_unknown(&self.app) => Next::Nothing,
         }
     }
 

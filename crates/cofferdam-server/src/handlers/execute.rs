@@ -7,7 +7,7 @@ use http::HeaderMap;
 
 use super::preference::{APPLIED, Preference};
 use super::{create_run, executed};
-use crate::access::By;
+use crate::access::{By, Caller};
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::extract;
@@ -33,6 +33,7 @@ use crate::request_id::RequestId;
 ))]
 pub(crate) async fn execute(
     By(actor, app): By,
+    caller: Caller,
     axum::Extension(request_id): axum::Extension<RequestId>,
     headers: HeaderMap,
     extract::Json(body): extract::Json<CreateRunRequest>,
@@ -47,8 +48,7 @@ pub(crate) async fn execute(
         Some(true) => Some(CancelOnDrop::new(&app, &actor, &run)),
         Some(false) | None => None,
     };
-    let mut reader = app.hub().read(&run, 0);
-    let has_ended = preference.wait(&mut reader).await;
+    let has_ended = preference.wait(&app, &caller, &run).await?;
     if let Some(guard) = guard {
         guard.disarm();
     }

@@ -112,7 +112,7 @@ async fn answer(
         }
         Wanted::Answer(preference) => preference,
     };
-    if preference.wait(&mut app.hub().read(run, 0)).await {
+    if preference.wait(app, caller, run).await? {
         let answer = answered::answer(app, &caller.actor, run, request_id.as_str()).await?;
         return Ok(Json(answer).into_response());
     }

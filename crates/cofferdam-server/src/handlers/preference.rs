@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cofferdam_api::ErrorCode;
+use cofferdam_core::RunId;
 use http::HeaderMap;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::access::{Caller, unknown_key};
 use crate::app::App;
 use crate::errors::ApiError;
 use crate::hub::Reader;
@@ -58,8 +60,16 @@ impl Preference {
         }
     }
 
-    /// Waits for a run's end, and says whether it has come.
-    pub(super) async fn wait(self, reader: &mut Reader) -> bool {
+    /// Waits for a run's end, and says whether it has come. A caller whose key is revoked meanwhile hears nothing of the run.
+    pub(super) async fn wait(self, app: &App, caller: &Caller, run: &RunId) -> Result<bool, ApiError> {
+        let mut reader = app.hub().read(run, 0);
+        tokio::select! {
+            has_ended = self.end(&mut reader) => Ok(has_ended),
+            () = caller.until_unknown(app) => Err(unknown_key()),
+        }
+    }
+
+    async fn end(self, reader: &mut Reader) -> bool {
         match self {
             Self::RespondAsync => false,
             Self::Wait => {

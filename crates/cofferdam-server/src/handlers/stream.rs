@@ -59,6 +59,7 @@ pub(super) fn stream(app: &App, caller: &Caller, run: &RunId, after: u64) -> Res
         app: app.clone(),
         caller: caller.clone(),
         has_begun: false,
+        is_revoked: false,
         _permit: permit,
         _counted: app.metrics().stream(),
     };
@@ -84,6 +85,7 @@ struct Open {
     app: App,
     caller: Caller,
     has_begun: bool,
+    is_revoked: bool,
     _permit: OwnedSemaphorePermit,
     _counted: Counted,
 }
@@ -94,15 +96,23 @@ async fn next(mut open: Open) -> Option<(Result<Bytes, Infallible>, Open)> {
         // The head goes out at once, so that whoever waits for events knows that they will come.
         return Some((Ok(Bytes::from_static(b": open\n\n")), open));
     }
-    let next = tokio::time::timeout(open.heartbeat, open.reader.next()).await;
-    // Asked after the wait and before anything is sent, so that nothing of what came later than the revocation goes out.
-    if !open.caller.is_still_known(&open.app).await {
+    if open.is_revoked {
         return None;
     }
+    let next = tokio::select! {
+        next = open.reader.next() => Some(next),
+        () = tokio::time::sleep(open.heartbeat) => None,
+        () = open.caller.until_unknown(&open.app) => None,
+    };
+    // Asked after the wait and before anything is sent, so that nothing of what came later than the revocation goes out.
+    if !open.caller.is_still_known(&open.app).await {
+        open.is_revoked = true;
+        return Some((Ok(Bytes::from_static(sse::REVOKED.as_bytes())), open));
+    }
     let frames = match next {
-        Err(_) => return Some((Ok(Bytes::from_static(sse::HEARTBEAT.as_bytes())), open)),
-        Ok(Ok(frames)) => frames,
-        Ok(Err(_)) => {
+        None => return Some((Ok(Bytes::from_static(sse::HEARTBEAT.as_bytes())), open)),
+        Some(Ok(frames)) => frames,
+        Some(Err(_)) => {
             tokio::time::sleep(AFTER_FAILURE).await;
             return Some((Ok(Bytes::from_static(sse::HEARTBEAT.as_bytes())), open));
         }

@@ -185,43 +185,6 @@ async fn a_caller_without_a_key_is_somebody_of_its_own() {
     }
 }
 
-#[tokio::test]
-async fn the_audit_says_the_same_of_a_change_whichever_way_it_came() {
-    let place = Place::start().await;
-    let entries = async || {
-        let page = place.get("/api/v1/audit?limit=100", &place.system).await.body;
-        let told = |change: &Value| {
-            let text = |name: &str| change[name].as_str().unwrap().to_owned();
-            (text("action"), text("outcome"), change["data"].clone())
-        };
-        page["changes"].as_array().unwrap().iter().map(told).collect::<Vec<_>>()
-    };
-    let over_http = place.queued().await;
-    place.post(&format!("/api/v1/runs/{over_http}/cancel"), &place.run, &json!({})).await;
-    let of_http = entries().await[..2].to_vec();
-    let by_hand = place.queued().await;
-    place.operations().cancel_run(&Actor::LocalUser, &by_hand).await.unwrap();
-    let of_hand = entries().await[..2].to_vec();
-    assert_eq!(of_http, of_hand);
-    let before = entries().await.len();
-    place.post(&format!("/api/v1/runs/{over_http}/cancel"), &place.run, &json!({})).await;
-    place.operations().cancel_run(&Actor::LocalUser, &by_hand).await.unwrap();
-    assert_eq!(entries().await.len(), before, "nothing was changed, so that nothing is told");
-    // What is refused is counted, and does not fill the record.
-    let body = json!({ "command": ["true"], "options": { "mode": "host" } });
-    for _ in 0..5 {
-        assert_eq!(place.post("/api/v1/runs", &place.run, &body).await.status, 403);
-    }
-    let page = place.get("/api/v1/audit?limit=100", &place.system).await.body;
-    let changes = page["changes"].as_array().unwrap();
-    let refused: Vec<&Value> = changes.iter().filter(|change| change["outcome"] == "refused").collect();
-    // A minute may have ended meanwhile.
-    assert!(matches!(refused.len(), 1 | 2), "{refused:?}");
-    let count: u64 = refused.iter().map(|change| change["count"].as_u64().unwrap()).sum();
-    assert_eq!((count, refused[0]["action"].as_str()), (5, Some("run.create")));
-    assert!(refused[0]["data"]["reason"].as_str().unwrap().contains("host"), "{}", refused[0]);
-}
-
 /// A policy is for the mode that it names: its variables and hosts are not for whoever chooses another mode.
 #[tokio::test]
 async fn a_policy_for_a_closed_mode_gives_nothing_in_an_open_one() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cofferdam_api::client::Next;
 use cofferdam_api::{EventsQuery, sse};
 use cofferdam_core::{Actor, Outcome, RunState, Scope};
+use serde_json::json;
 
 use crate::fixture::{Place, Setup, answer, http};
 
@@ -85,11 +86,10 @@ async fn a_silent_stream_says_that_it_lives() {
     assert!(!text.contains("data:"), "{text}");
 }
 
+/// Nothing happens meanwhile, and no heartbeat is due for a long time.
 #[tokio::test]
 async fn a_stream_is_cut_when_its_key_is_revoked() {
-    let mut setup = Setup::default();
-    setup.bounds.heartbeat = Duration::from_millis(10);
-    let place = Place::with(setup).await;
+    let place = Place::start().await;
     let run = place.queued().await;
     let claimed = place.claim(&run).await;
     let made = place.key("k", &[Scope::Read]).await;
@@ -101,14 +101,53 @@ async fn a_stream_is_cut_when_its_key_is_revoked() {
     cut.chunk().await.unwrap().unwrap();
     place.operations().revoke_key(&Actor::LocalUser, &made.id).await.unwrap();
     // A key that was looked up a moment ago is known for a second longer.
-    let end = async { while cut.chunk().await.unwrap().is_some() {} };
-    tokio::time::timeout(Duration::from_secs(30), end).await.expect("the stream is cut");
+    let rest = tokio::time::timeout(Duration::from_secs(5), cut.text()).await.expect("the stream is cut");
+    assert!(rest.unwrap().ends_with(sse::REVOKED));
     place.say(&claimed, "a secret of later").await;
     let mut text = String::new();
     while !text.contains("a secret of later") {
         text.push_str(std::str::from_utf8(&other.chunk().await.unwrap().unwrap()).unwrap());
     }
     assert_eq!(open(made.key.reveal()).await.status(), 401);
+}
+
+#[tokio::test]
+async fn a_stream_of_a_log_is_cut_when_its_key_is_revoked() {
+    let place = Place::start().await;
+    let made = place.key("k", &[Scope::System]).await;
+    let request = http().get(place.url("/system/processes/dispatcher/logs"));
+    let request = request.header("x-api-key", made.key.reveal()).header("accept", sse::MEDIA_TYPE);
+    let open = request.send().await.unwrap();
+    assert_eq!(open.status(), 200);
+    place.operations().revoke_key(&Actor::LocalUser, &made.id).await.unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(5), open.text()).await.expect("the stream is cut");
+    assert!(told.unwrap().ends_with(sse::REVOKED));
+}
+
+/// The same for whoever waits for an answer, in one piece or in frames: the run is not theirs to hear of any more.
+#[tokio::test]
+async fn a_call_that_waits_ends_when_its_key_is_revoked() {
+    let place = Place::start().await;
+    let question = json!({ "prompt": "What is 2 + 2?" });
+    let in_frames = json!({ "prompt": "What is 2 + 2?", "options": { "stream": true } });
+    let calls = [
+        ("/execute", json!({ "command": ["true"] })),
+        ("/execute/sdk", question),
+        ("/execute/sdk", in_frames),
+    ];
+    for (number, (path, body)) in calls.into_iter().enumerate() {
+        let made = place.key("k", &[Scope::Run]).await;
+        let call = http().post(place.url(path)).header("x-api-key", made.key.reveal()).json(&body);
+        let call = tokio::spawn(answer(call));
+        while place.operations().list_all_runs(&Actor::LocalUser).await.unwrap().len() <= number {
+            tokio::task::yield_now().await;
+        }
+        place.operations().revoke_key(&Actor::LocalUser, &made.id).await.unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(5), call).await.expect("the call ends").unwrap();
+        let told = ended.body.to_string();
+        assert!(told.contains("UNAUTHORIZED"), "{path} {body}: {told}");
+        assert_eq!(ended.status, if body["options"]["stream"] == true { 200 } else { 401 });
+    }
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ pub(crate) async fn run(args: &MessageArgs, caller: &Caller) -> Result<ExitCode,
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
     let broker = BrokerSetup::new(caller, secrets, settings, caller.state_folder().as_deref())?;
     let mut see = |progress| watcher.see(&progress);
-    let executed = run::execute(&home, caller, broker, request, &mut see, cancel).await;
+    let executed = run::execute(&home, caller, broker, run::Asked::New(request), &mut see, cancel).await;
     watcher.finish();
     let finished = executed?;
     if args.json {

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use cofferdam_broker::{GitRepository, NoGitCredential, Secrets};
 use cofferdam_core::{Actor, ChosenPolicy, Mode, Outcome, RunRequest, Source, Workspace};
+use cofferdam_operations::Judged;
 use cofferdam_runner::{Cancel, Home, Progress, RunReport, now_ms, retention, run_attached, workspace};
 use tokio::sync::watch;
 
@@ -71,7 +72,37 @@ pub(crate) async fn run(args: &RunArgs, caller: &Caller) -> Result<ExitCode, Fai
     if let Some(notice) = unnamed_origin(&accepted.request, &setup.secrets) {
         accepted.notices.push(notice);
     }
-    carry_out(accepted, &shown, caller, setup).await
+    let Accepted { request, apply_to, notices, mode_by } = accepted;
+    carry_out(Asked::New(request), &Telling { apply_to, notices, mode_by }, &shown, caller, setup).await
+}
+
+/// What is executed.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// A request that is still to be judged.
+    New(RunRequest),
+    /// A run that failed, again.
+    Again(Judged),
+}
+
+impl Asked {
+    fn request(&self) -> &RunRequest {
+        match self {
+            Self::New(request) => request,
+            Self::Again(judged) => judged.request(),
+        }
+    }
+}
+
+/// What is said before a run starts, and where its diff is applied.
+#[derive(Debug)]
+pub(crate) struct Telling {
+    /// The repository that `--apply` changes; `None` without `--apply`.
+    pub(crate) apply_to: Option<PathBuf>,
+    /// What to say.
+    pub(crate) notices: Vec<String>,
+    /// Who asked for the run's mode.
+    pub(crate) mode_by: String,
 }
 
 /// What to know of a push that will be refused, since nobody named where it goes to.
@@ -116,27 +147,27 @@ pub(crate) fn output_from(path: Option<&Path>, caller: &Caller) -> Result<Option
     }
 }
 
-/// Executes an accepted request at this terminal, and shows what came of it.
+/// Executes what was asked for at this terminal, and shows what came of it.
 pub(crate) async fn carry_out(
-    accepted: Accepted,
+    asked: Asked,
+    telling: &Telling,
     shown: &Shown,
     caller: &Caller,
     broker: BrokerSetup,
 ) -> Result<ExitCode, Failure> {
-    announce(&accepted.notices);
-    if accepted.request.policy.mode == Mode::Host {
-        terminal::write_stderr(&host_warning(&accepted.mode_by));
+    announce(&telling.notices);
+    if asked.request().policy.mode == Mode::Host {
+        terminal::write_stderr(&host_warning(&telling.mode_by));
     }
     let home = caller.open_state()?;
     let mut watcher = Watcher::on_stderr();
     let cancel = signals::cancel_on_signals(watcher.notices(), &signals::OF_THIS_MACHINE)
         .map_err(|error| Failure::internal("signals cannot be received", &error))?;
     let executed =
-        execute(&home, caller, broker, accepted.request, &mut |progress| watcher.see(&progress), cancel)
-            .await;
+        execute(&home, caller, broker, asked, &mut |progress| watcher.see(&progress), cancel).await;
     watcher.finish();
     let finished = executed?;
-    show(caller, &finished, accepted.apply_to.as_deref(), shown, &watcher).await
+    show(caller, &finished, telling.apply_to.as_deref(), shown, &watcher).await
 }
 
 /// Shows what came of a run, and applies it if that was asked for.
@@ -186,14 +217,19 @@ pub(crate) async fn execute(
     home: &Home,
     caller: &Caller,
     broker: BrokerSetup,
-    request: RunRequest,
+    asked: Asked,
     watch: &mut (dyn FnMut(Progress) + Send),
     cancel: watch::Receiver<Cancel>,
 ) -> Result<RunReport, Failure> {
     let kept = broker.settings.retention.clone();
     let node = node::register(home, caller, broker).await?;
     let operations = node.operations();
-    let judged = operations.judge_request(&Actor::LocalUser, request, ChosenPolicy::Unknown).await;
+    let judged = match asked {
+        Asked::New(request) => {
+            operations.judge_request(&Actor::LocalUser, request, ChosenPolicy::Unknown).await
+        }
+        Asked::Again(judged) => Ok(judged),
+    };
     let report = run_attached(&node, judged.map_err(operation_failure)?, watch, cancel).await;
     retention::clear_daily(home, &kept, now_ms()).await;
     report.map_err(|error| Failure::internal("the run could not be carried out", &error))

@@ -18,7 +18,6 @@ use cofferdam_runner::{
 };
 use cofferdam_store::{ClaimRules, Slots, WorkTaken, disk_space};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::caller::Caller;
 use crate::exit::ExitCode;
@@ -83,9 +82,6 @@ impl NodeFlags {
     }
 }
 
-/// How often what was kept long enough is removed.
-const FORGET_EVERY: Duration = Duration::from_secs(3_600);
-
 /// Works until it is told to stop.
 pub(crate) async fn run(args: &WorkArgs, caller: &Caller) -> Result<ExitCode, Failure> {
     let failed = |attempted: &'static str| move |error: std::io::Error| Failure::internal(attempted, &error);
@@ -146,10 +142,10 @@ pub(crate) fn say_what_is_kept(retention: &RetentionSettings) {
 async fn forget(node: Arc<Node>, retention: RetentionSettings) {
     // What can be fetched again goes at once, since a service may be restarted every hour.
     retention::clear_daily(node.home(), &retention, now_ms()).await;
-    // The rest not: whoever starts a version that removes more than the one before has time to say otherwise.
-    let mut hours = tokio::time::interval_at(Instant::now() + FORGET_EVERY, FORGET_EVERY);
+    let mut wait = retention::until_next_round(node.home(), &retention, now_ms());
     loop {
-        hours.tick().await;
+        tokio::time::sleep(wait).await;
+        wait = retention::EVERY;
         let removed =
             retention::run_once(node.store(), node.artifacts(), node.home(), &retention, now_ms()).await;
         match removed {
@@ -157,6 +153,7 @@ async fn forget(node: Arc<Node>, retention: RetentionSettings) {
             Ok(removed) => tracing::info!(?removed, "what was kept long enough is removed"),
             Err(error) => tracing::warn!(%error, "what was kept long enough could not be removed"),
         }
+        retention::note_round(node.home(), &retention, now_ms());
         if let Some(space) = disk_space(node.home().root()).ok().filter(DiskSpace::is_low) {
             tracing::warn!(disk = space.words(), "the disk of the state folder is nearly full");
         }

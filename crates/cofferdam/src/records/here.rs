@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cofferdam_api::EventResponse;
 use cofferdam_core::{Actor, AllowRule, MessageKind, RunId, RunState, Settings, with_causes};
-use cofferdam_operations::{Error, NodeTrial, Operations};
+use cofferdam_operations::{Error, Judged, NodeTrial, Operations};
 use cofferdam_runner::artifacts::{self, DIFF};
 use cofferdam_runner::{Home, Node, dead_letters};
 use cofferdam_store::{KeptLetter, MessageId, RunRecord};
@@ -44,6 +44,15 @@ impl Here {
     /// The runs that failed for good, the newest first.
     pub(crate) async fn letters(&self) -> Result<Vec<KeptLetter>, Failure> {
         self.operations().list_dead_letters(&ACTOR).await.map_err(failure)
+    }
+
+    /// Judges whether a run that failed may be done again.
+    pub(crate) async fn judge_replay(
+        &self,
+        id: &RunId,
+        max_attempts: Option<u32>,
+    ) -> Result<Judged, Failure> {
+        self.operations().judge_retry(&ACTOR, id, max_attempts).await.map_err(failure)
     }
 
     /// Forgets a dead letter, and not its run.

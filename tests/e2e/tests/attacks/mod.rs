@@ -2,4 +2,5 @@
 
 mod attempts;
 mod behaviours;
+mod counters;
 mod other_owner;

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use cofferdam_e2e::processes::wait_until;
 use cofferdam_e2e::{Fixture, Service};
 use cofferdam_test_marks::once;
 
@@ -49,6 +50,28 @@ fn a_run_of_the_command_line_removes_old_mirrors_once_a_day() {
     assert_eq!(count(), 0, "the next day it is gone");
     fetch();
     assert_eq!(count(), 1);
+}
+
+/// A service that is restarted every hour removes old files all the same, and not at its very first start.
+#[once]
+#[test]
+fn a_service_that_is_restarted_removes_what_is_due() {
+    let fixture = Fixture::new();
+    let run = fixture.run(&[], r"head -c 3000000 /dev/zero | tr '\0' x | fold -w 1000");
+    assert_eq!(run.outcome(), "succeeded", "{}", run.stderr);
+    let settings = r#"{"retention":{"artifacts_size":"1MiB"}}"#;
+    fs::write(fixture.state().join("settings.json"), settings).expect("a new file");
+    let transcript = fixture.state().join("runs").join(run.run_id()).join("1/transcript.log");
+    let transcript = || transcript.exists();
+    let mark = fixture.state().join("service/retention");
+    let service = Service::start(&fixture, &[]);
+    wait_until(Duration::from_secs(60), "the node has said what it keeps", || mark.exists());
+    assert!(transcript(), "there is an hour to say otherwise");
+    service.stop();
+    make_old(&fixture.state().join("service"), "retention");
+    let service = Service::start(&fixture, &[]);
+    wait_until(Duration::from_secs(60), "what is too much is removed", || !transcript());
+    service.stop();
 }
 
 /// Sets the files of this name or with this end, in a folder and in the folders in it, back by a year.

@@ -5,6 +5,7 @@
 //! side and `child` for the side that becomes the worker.
 
 mod child;
+mod maker;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -114,7 +115,8 @@ fn launch(folder: &Path, parent: i32) -> Result<Pid, LaunchError> {
 
     let (mut go_read, mut go_write) = io::pipe().step("make a pipe")?;
     let (mut failed_read, failed_write) = io::pipe().step("make a pipe")?;
-    match clone(namespaces(&plan), born_in.as_ref().map(AsFd::as_fd)).step(CREATE_NAMESPACES)? {
+    let group = born_in.as_ref().map(AsFd::as_fd);
+    match maker::as_maker(plan.ids, parent, || clone(namespaces(&plan), group)).step(CREATE_NAMESPACES)? {
         Cloned::Child => {
             drop((go_write, failed_read));
             let _ = go_read.read_exact(&mut [0]);

@@ -77,6 +77,7 @@ struct Open {
     heartbeat_at: Instant,
     app: App,
     caller: Caller,
+    is_revoked: bool,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -85,7 +86,8 @@ fn follow(app: &App, caller: Caller, last: String, log: Box<dyn FollowedLog>) ->
         .try_acquire_owned()
         .map_err(|_| ApiError::new(ErrorCode::Busy, "there are too many open streams of events"))?;
     let heartbeat_at = Instant::now() + app.bounds().heartbeat;
-    let open = Open { log, text: last, heartbeat_at, app: app.clone(), caller, _permit: permit };
+    let open =
+        Open { log, text: last, heartbeat_at, app: app.clone(), caller, is_revoked: false, _permit: permit };
     let first = stream::iter([Ok::<_, std::convert::Infallible>(Bytes::from_static(b": open\n\n"))]);
     let body = Body::from_stream(futures_util::StreamExt::chain(first, stream::unfold(open, next)));
     let headers = [(CONTENT_TYPE, sse::MEDIA_TYPE), (CACHE_CONTROL, "no-store")];
@@ -95,8 +97,12 @@ fn follow(app: &App, caller: Caller, last: String, log: Box<dyn FollowedLog>) ->
 /// What is said next. A line that is not whole yet waits for its rest.
 async fn next(mut open: Open) -> Option<(Result<Bytes, std::convert::Infallible>, Open)> {
     loop {
-        if !open.caller.is_still_known(&open.app).await {
+        if open.is_revoked {
             return None;
+        }
+        if !open.caller.is_still_known(&open.app).await {
+            open.is_revoked = true;
+            return Some((Ok(Bytes::from_static(sse::REVOKED.as_bytes())), open));
         }
         if let Some(end) = open.text.rfind('\n') {
             let rest = open.text.split_off(end + 1);

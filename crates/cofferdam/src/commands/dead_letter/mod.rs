@@ -13,7 +13,7 @@ use crate::commands::ListArgs;
 use crate::commands::runs::resolve;
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
-use crate::records::{Here, KeptLetter, RunRecords as _};
+use crate::records::{Here, KeptLetter};
 
 /// What to do with dead letters.
 #[derive(Debug, Subcommand)]
@@ -46,10 +46,11 @@ pub(crate) async fn run(command: DeadLetterCommand, caller: &Caller) -> Result<E
         DeadLetterCommand::List(args) => list::run(&records, args.json).await,
         DeadLetterCommand::Show(one) => show::run(&find(&one.run, &records).await?, one.json),
         DeadLetterCommand::Replay(args) => {
-            let request = records.run(&find(&args.run, &records).await?.run).await?.request;
+            let failed = find(&args.run, &records).await?.run;
+            let judged = records.judge_replay(&failed, args.attempts()?).await?;
             // The replay is a node of its own.
             drop(records);
-            replay::run(&args, request, caller).await
+            replay::run(&args, &failed, judged, caller).await
         }
         DeadLetterCommand::Rm(one) => rm::run(&records, &find(&one.run, &records).await?.run, one.json).await,
     }

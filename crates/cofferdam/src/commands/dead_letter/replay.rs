@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cofferdam_core::{Mode, RetryPolicy, RunRequest, Source};
+use cofferdam_core::{Mode, RunId, RunRequest, Source};
+use cofferdam_operations::Judged;
 
-use crate::caller::{Caller, new_run_id};
-use crate::commands::run::{Accepted, Shown, carry_out, check_is_set, max_attempts, output_from};
+use crate::caller::Caller;
+use crate::commands::run::{Asked, Shown, Telling, carry_out, check_is_set, max_attempts, output_from};
 use crate::exit::ExitCode;
 use crate::failure::{Failure, UsageError};
 use crate::node::BrokerSetup;
@@ -34,72 +35,69 @@ pub(crate) struct ReplayArgs {
     json: bool,
 }
 
-/// Replays a request. What it needs of this machine and of the caller must be here, as it is now; the letter stays.
-pub(crate) async fn run(args: &ReplayArgs, failed: RunRequest, caller: &Caller) -> Result<ExitCode, Failure> {
+impl ReplayArgs {
+    /// How often to try, if not as before.
+    pub(super) fn attempts(&self) -> Result<Option<u32>, UsageError> {
+        self.max_attempts.as_deref().map(max_attempts).transpose()
+    }
+}
+
+/// Replays a run. What it needs of this machine and of the caller must be here, as it is now; the letter stays.
+pub(crate) async fn run(
+    args: &ReplayArgs,
+    failed: &RunId,
+    judged: Judged,
+    caller: &Caller,
+) -> Result<ExitCode, Failure> {
     let mut settings = settings::read(caller)?;
-    if failed.policy.mode == Mode::Docker {
+    if judged.request().policy.mode == Mode::Docker {
         settings.sandbox.docker = settings::docker(caller, &settings)?;
     }
     let secrets = CallerSecrets::of(caller)?;
-    let accepted = accept(args, failed, caller)?;
+    let telling = Telling {
+        apply_to: apply_to(args, judged.request(), caller)?,
+        notices: vec![format!("replaying {failed} as {}", judged.request().id)],
+        mode_by: format!("the run {failed}"),
+    };
     let shown = Shown { output: output_from(args.output.as_deref(), caller)?, json: args.json };
     let setup = BrokerSetup::new(caller, secrets, settings, caller.state_folder().as_deref())?;
-    carry_out(accepted, &shown, caller, setup).await
+    carry_out(Asked::Again(judged), &telling, &shown, caller, setup).await
 }
 
-fn accept(args: &ReplayArgs, failed: RunRequest, caller: &Caller) -> Result<Accepted, Failure> {
-    for name in &failed.policy.env {
+/// Looks whether this machine still has what the request needs, and where its diff is applied.
+fn apply_to(args: &ReplayArgs, request: &RunRequest, caller: &Caller) -> Result<Option<PathBuf>, UsageError> {
+    for name in &request.policy.env {
         check_is_set(name, caller)?;
     }
-    for mount in &failed.policy.mounts {
+    for mount in &request.policy.mounts {
         if !mount.path.exists() {
             let shown = mount.path.display();
             let gone = format!("{shown} is not there any more, and the run needs it (--mount)");
-            return Err(UsageError::new(gone, "make it again; the dead letter is kept").into());
+            return Err(UsageError::new(gone, "make it again; the dead letter is kept"));
         }
     }
-    let local = match &failed.source {
+    let local = match &request.source {
         Source::Local { path } => Some(same_repository(path, caller)?),
         Source::Git { .. } | Source::Empty => None,
     };
-    let apply_to = match (args.apply, local) {
-        (false, _) => None,
-        (true, Some(path)) => Some(path),
-        (true, None) => {
-            let nowhere = "--apply needs a repository on this machine to apply the diff to";
-            return Err(UsageError::new(
-                nowhere,
-                "leave --apply out, and keep the diff with `--output FILE`",
-            )
-            .into());
-        }
-    };
-    let retry = match &args.max_attempts {
-        Some(text) => RetryPolicy { max_attempts: max_attempts(text)?, ..failed.retry },
-        None => failed.retry,
-    };
-    let id = new_run_id();
-    let notices = vec![format!("replaying {} as {id}", failed.id)];
-    let mode_by = format!("the run {}", failed.id);
-    let request = RunRequest {
-        id,
-        replay_of: Some(failed.id),
-        retry,
-        // Set by the process that claims the run, when it has its own name.
-        claimable_by: None,
-        ..failed
-    };
-    Ok(Accepted { request, apply_to, notices, mode_by })
+    match (args.apply, local) {
+        (false, _) => Ok(None),
+        (true, Some(path)) => Ok(Some(path)),
+        (true, None) => Err(UsageError::new(
+            "--apply needs a repository on this machine to apply the diff to",
+            "leave --apply out, and keep the diff with `--output FILE`",
+        )),
+    }
 }
 
 /// The repository of the failed run, if there is still one at its path.
-fn same_repository(path: &Path, caller: &Caller) -> Result<PathBuf, Failure> {
+fn same_repository(path: &Path, caller: &Caller) -> Result<PathBuf, UsageError> {
     match choose(Some(path.as_os_str()), caller) {
         Ok(Chosen { local: Some(found), .. }) if found == path => Ok(found),
         _ => {
             let gone = format!("the run's repository is not at {} any more", path.display());
             let hint = "move it back and replay again; the dead letter is kept";
-            Err(UsageError::new(gone, hint).into())
+            Err(UsageError::new(gone, hint))
         }
     }
 }

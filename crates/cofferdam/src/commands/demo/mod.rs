@@ -48,7 +48,7 @@ pub(crate) async fn run(args: &DemoArgs, caller: &Caller) -> Result<ExitCode, Fa
         &home,
         caller,
         BrokerSetup::default(),
-        request,
+        run::Asked::New(request),
         &mut |progress| see(&progress, &mut tried),
         cancel,
     )
