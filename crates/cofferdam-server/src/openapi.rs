@@ -319,8 +319,6 @@ mod tests {
     fn the_document_of_the_repository_is_that_of_the_code() {
         let kept = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json"));
         let kept: Value = serde_json::from_str(kept).unwrap();
-        std::fs::write("/tmp/sa_openapi.json", serde_json::to_string_pretty(&document()).unwrap() + "\n")
-            .unwrap(); // TEMPORARY
         assert_eq!(kept, document(), "type `./dev docs`");
     }
 }

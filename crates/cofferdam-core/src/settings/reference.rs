@@ -99,10 +99,6 @@ mod tests {
 
     #[test]
     fn every_key_is_described() {
-        std::fs::write("/tmp/sa_settings.md", reference()).unwrap(); // TEMPORARY
-        std::fs::write("/tmp/sa_schema.json", serde_json::to_string_pretty(&schema()).unwrap() + "\n")
-            .unwrap(); // TEMPORARY
-        std::fs::write("/tmp/sa_access.md", crate::access::reference()).unwrap(); // TEMPORARY
         let page = reference();
         let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
         assert!(rows.len() > 60, "{page}");

@@ -1,7 +1,7 @@
 //! From what a caller says of a spec to what is done, in one place for all callers.
 
 use crate::egress::printable;
-use crate::policy::Mode;
+use crate::policy::{Mode, WorkspaceAccess};
 use crate::project::Project;
 use crate::run::RunRequest;
 use crate::run_input::bounds::{
@@ -205,6 +205,8 @@ fn with_work(request: RunRequest, work: SpecSetup, settings: &Settings) -> RunRe
     let phases: Vec<Phase> = work.phases.iter().map(|plan| plan.phase).collect();
     let mut request = request;
     request.policy.timeout_ms = settings.specs.timeout_ms_of(&phases);
+    // What a phase brings is its file, and nothing else.
+    request.policy.workspace_access = WorkspaceAccess::ReadOnly;
     // Whoever crashes loses one attempt, and the phases that passed stay.
     request.retry.max_attempts = request.retry.max_attempts.max(MOST_TRIES);
     request.work = Work::Spec(Box::new(work));

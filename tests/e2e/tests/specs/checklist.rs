@@ -80,7 +80,7 @@ fn what_cannot_be_executed_is_refused_with_what_to_type() {
         (&*spec, json!({ "working_directory": "/tmp" }), 400, "working_directory"),
         (&*spec, json!({ "project_id": other }), 409, "project"),
         (&*spec, json!({ "phases": ["explor"] }), 400, "explore"),
-        (&*spec, json!({ "mode": "host" }), 400, "host"),
+        (&*spec, json!({ "mode": "host" }), 409, "host"),
         (&*spec, json!({ "phases": ["explore"], "approvals": ["tasks"] }), 400, "tasks"),
         (&*spec, json!({ "resume_from_phase": "implement" }), 400, "implement"),
     ] {
