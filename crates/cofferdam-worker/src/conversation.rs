@@ -50,8 +50,8 @@ impl Session {
         match &mut self.kept {
             None => self.refuse(&id, reason),
             Some(kept) => {
-                // A host that does not know whether it arrived sends it again.
-                if kept.iter().all(|message| message.id != id) {
+                // A host that does not know whether it arrived sends it again, and an agent may have taken it since.
+                if !self.heard.contains(&id) && kept.iter().all(|message| message.id != id) {
                     kept.push(Message { id, kind, content });
                 }
                 Ok(())

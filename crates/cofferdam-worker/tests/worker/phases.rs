@@ -28,10 +28,11 @@ fn spec(phases: &[Phase], seconds: u32, script: &str) -> Spec {
 }
 
 fn with(phases: &[Phase], seconds: u32, script: &str, change: impl FnOnce(&mut Job)) -> Spec {
-    let notes = tempfile::tempdir().unwrap();
-    let path = notes.path().to_str().unwrap().to_owned();
+    let notes = tempfile::tempdir().expect("a temporary folder");
+    let path = notes.path().to_str().expect("its name is text").to_owned();
     for &phase in Phase::ALL {
-        std::fs::write(notes.path().join(format!("{phase}.good")), spec_example(phase).to_string()).unwrap();
+        let good = spec_example(phase).to_string();
+        std::fs::write(notes.path().join(format!("{phase}.good")), good).expect("the folder is ours");
     }
     let plan = |phase: &Phase| json!({ "phase": phase, "seconds": seconds, "max_turns": 3 });
     let work: Work = serde_json::from_value(json!({
@@ -40,7 +41,7 @@ fn with(phases: &[Phase], seconds: u32, script: &str, change: impl FnOnce(&mut J
         "agent": "claude_code", "title": "A title", "description": "What is wanted", "phases_version": 1,
         "phases": phases.iter().map(plan).collect::<Vec<_>>(),
     }))
-    .unwrap();
+    .expect("this is work");
     let program = job_of_script(notes.path(), &format!("{BEGIN}\n{script}")).program;
     let mut job = Job { work, program, grace_ms: 100, ..job(&["true"]) };
     job.env.insert("NOTES".to_owned(), path.clone());
@@ -51,10 +52,9 @@ fn with(phases: &[Phase], seconds: u32, script: &str, change: impl FnOnce(&mut J
 }
 
 impl Spec {
-    /// Lets each process in as soon as it is measured, until the worker ends.
-    fn end(&mut self, most: u32) -> AgentEnd {
-        // A start that comes before its seal is one of a process that is not measured yet, and lets nobody in.
-        for number in 1..=most {
+    /// Lets in so many processes, each as soon as it is measured, until the worker ends.
+    fn end(&mut self, processes: u32) -> AgentEnd {
+        for number in 1..=processes {
             self.let_in(number);
         }
         self.worker.end()
@@ -73,17 +73,16 @@ impl Spec {
 
     /// Phase, number and whether it passed, of each output.
     fn outputs(&self) -> Vec<(&str, u64, bool)> {
-        let of = |data: &&'_ Value| data["passed"].as_bool().unwrap();
-        let outputs = self.worker.data("phase.output");
-        outputs
-            .into_iter()
-            .map(|data| (data["phase"].as_str().unwrap(), data["number"].as_u64().unwrap(), of(&data)))
-            .collect()
+        self.worker.data("phase.output").into_iter().filter_map(output_of).collect()
     }
 
     fn reasons(&self, output: usize) -> String {
         self.worker.data("phase.output")[output]["reasons"].to_string()
     }
+}
+
+fn output_of(data: &Value) -> Option<(&str, u64, bool)> {
+    Some((data["phase"].as_str()?, data["number"].as_u64()?, data["passed"].as_bool()?))
 }
 
 #[test]
@@ -210,12 +209,14 @@ fn a_phase_has_a_time_for_all_its_tries_and_is_ended_then() {
 
 #[test]
 fn nothing_of_a_phase_lives_on_into_the_next() {
-    let script = format!("setsid -f sleep 1000; pgrep -nx sleep >>\"$NOTES/left\"; {GOOD}");
+    let stay = r#"setsid bash -c 'echo $$ >"$NOTES/left-$SPEC_PHASE"; exec sleep 1000' &
+        while [ ! -s "$NOTES/left-$SPEC_PHASE" ]; do sleep 0.01; done"#;
+    let script = format!("{stay}; {GOOD}");
     let mut spec = spec(&[Phase::Explore, Phase::Requirements], 30, &script);
     spec.let_in(1);
     spec.worker.wait_for(worker_line::SEAL);
-    let left = std::fs::read_to_string(spec.notes.path().join("left")).unwrap();
-    assert_gone(left.lines().next().unwrap());
+    let left = std::fs::read_to_string(spec.notes.path().join("left-explore")).unwrap();
+    assert_gone(left.trim());
     spec.worker.send(&ToWorker::Start { number: 2 });
     assert_eq!(spec.worker.end(), AgentEnd::Exited { code: 0 });
 }
