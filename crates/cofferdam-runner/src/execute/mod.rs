@@ -122,7 +122,11 @@ async fn run(attempt: &mut Attempt<'_>, left: &mut Left) -> Result<Outcome, Stop
     }
     match attempt.claimed.request.work.clone() {
         Work::Direct(setup) => direct::run(attempt, &setup).await,
-        Work::Program { .. } | Work::Spec(_) | Work::Agent { .. } => run_in_sandbox(attempt, left).await,
+        Work::Spec(setup) => match phases::refuse(&setup) {
+            Some(refused) => Ok(refused),
+            None => run_in_sandbox(attempt, left).await,
+        },
+        Work::Program { .. } | Work::Agent { .. } => run_in_sandbox(attempt, left).await,
     }
 }
 

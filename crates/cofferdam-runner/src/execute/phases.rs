@@ -3,9 +3,11 @@
 //! The worker computes each gate to know whether to go on. But it shares a sandbox with the agent whose work it judges, so
 //! its word does not count: the same judgement is made here, and a worker that differs from it is not believed any more.
 
+use std::collections::BTreeMap;
+
 use cofferdam_core::{
     AgentEnd, EventType, FailureClass, Gate, MOST_TRIES, NewEvent, Outcome, Phase, PhaseOutput, PhaseStarted,
-    PhaseState, SpecProgress, SpecSetup, judge_output,
+    PhaseState, PromptFacts, SpecProgress, SpecSetup, judge_output, spec_prompt,
 };
 use cofferdam_store::PhaseNews;
 use serde_json::json;
@@ -15,6 +17,31 @@ use serde_json::json;
 pub(crate) struct Place {
     pub(crate) seq: u64,
     pub(crate) at_ms: u64,
+}
+
+/// Why a spec is not worked on: its worker could not say what to do, or nothing that it does would pass.
+pub(super) fn refuse(setup: &SpecSetup) -> Option<Outcome> {
+    let before = BTreeMap::new();
+    let why = setup.phases.iter().find_map(|plan| {
+        if !plan.phase.is_judged() {
+            return Some(format!(
+                "the phase `{}` has no gate, and is not done in a run of a spec",
+                plan.phase
+            ));
+        }
+        let facts = PromptFacts {
+            phase: plan.phase,
+            title: &setup.title,
+            description: &setup.description,
+            before: &before,
+            output_file: "",
+            feedback: &[],
+            tries: 1,
+            template: plan.template.as_deref(),
+        };
+        spec_prompt(&facts).err().map(|error| error.to_string())
+    });
+    why.map(|why| Outcome::failed(FailureClass::Refused, why))
 }
 
 /// How far the spec of an attempt is, by our own reckoning.
@@ -179,15 +206,18 @@ mod tests {
 
     const HERE: Place = Place { seq: 7, at_ms: 5 };
 
-    fn phases(names: &[&str], progress: SpecProgress) -> Phases {
+    fn setup(names: &[&str]) -> SpecSetup {
         let plan = |phase: &&str| json!({ "phase": phase, "seconds": 5, "max_turns": 3 });
-        let setup: SpecSetup = serde_json::from_value(json!({
+        serde_json::from_value(json!({
             "id": "spec_00000000000000000000000001", "project": "prj_00000000000000000000000001",
             "agent": "codex", "title": "t", "description": "d", "phases_version": 1,
             "phases": names.iter().map(plan).collect::<Vec<_>>(),
         }))
-        .unwrap();
-        Phases::new(&setup, progress)
+        .unwrap()
+    }
+
+    fn phases(names: &[&str], progress: SpecProgress) -> Phases {
+        Phases::new(&setup(names), progress)
     }
 
     fn said(phase: Phase, number: u32, output: Option<Value>, passed: bool) -> PhaseOutput {
@@ -202,6 +232,18 @@ mod tests {
         match judged {
             Err(Outcome::Failed { class: FailureClass::Seal, message, .. }) => message,
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_template_that_names_no_file_and_a_phase_without_a_gate_are_refused() {
+        assert_eq!(refuse(&setup(&["explore", "prd", "requirements", "design", "tasks", "sync"])), None);
+        let mut own = setup(&["explore"]);
+        own.phases[0].template = Some("Do something.".to_owned());
+        for (setup, word) in [(own, "output_file"), (setup(&["implement"]), "`implement`")] {
+            let Some(Outcome::Failed { class, message, .. }) = refuse(&setup) else { panic!("{word}") };
+            assert_eq!(class, FailureClass::Refused);
+            assert!(message.contains(word), "{message}");
         }
     }
 
