@@ -159,3 +159,58 @@ fn ten_at_once(flags: &[&str], arriving: usize, check: impl FnOnce(&Finished)) -
     stage.assert_the_model_had_the_key();
     applied(&stage.fixture, &finished.diff()).remove("statuses.txt").expect("they were written")
 }
+
+/// Hangs up in the middle of an answer, as a model that thinks for long makes it worth doing, and asks once more. Prints what became
+/// of both.
+const A_CUT_AND_A_CALL: &str = r#"
+import json, urllib.error, urllib.request
+body = {"model": "claude-sonnet-4-5", "max_tokens": 2000, "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+headers = {"content-type": "application/json", "anthropic-version": "2023-06-01", "x-api-key": "none"}
+def call():
+    request = urllib.request.Request("http://127.0.0.1:3128/model/anthropic/v1/messages", json.dumps(body).encode(), headers)
+    return urllib.request.urlopen(request)
+answer = call()
+while b"message_start" not in answer.readline(): pass
+answer.close()
+try:
+    with call() as second:
+        second.read()
+        said = second.status
+except urllib.error.HTTPError as error:
+    said = error.code
+open("second.txt", "w").write(str(said))
+"#;
+
+/// What the second call is answered, under a budget of so many tokens. The first has said a few words of what it may.
+fn after_a_cut(most_tokens: &str, calls: usize) -> (String, Finished) {
+    // So much that some of it passes: the end of what has come is looked at for secrets, and waits for what follows.
+    let long = Answer::text("word ".repeat(2_000)).held_after(50, "middle");
+    let script = Script::new([long, Answer::text("hello")]).counting_asides();
+    let stage = Stage::without_agents(&new_secret("sk-e2e"), script);
+    let mut command = stage.fixture.command();
+    command.args(["run", "--json", "--model-access", "--max-tokens", most_tokens]);
+    command.args(["--", "python3", "-c", A_CUT_AND_A_CALL]);
+    without_foreign_keys(&mut command);
+    let finished = Finished::of(command);
+    stage.model.release("middle");
+    assert_eq!(stage.model.calls(), calls, "{}", finished.stderr);
+    let usage = stage.fixture.events(&finished.run_id());
+    let first = usage.iter().find(|event| event["type"] == "model.usage").expect("the cut call is charged");
+    // All that it could have had: what it asked for, or what the budget had room for.
+    assert!(first["data"]["output_tokens"].as_u64() >= Some(1_900), "{first:#}");
+    assert_eq!(first["data"]["estimated"], true, "{first:#}");
+    let said = applied(&stage.fixture, &finished.diff()).remove("second.txt").expect("it was written");
+    (said, finished)
+}
+
+/// The attack: whoever hangs up before a model tells what it has cost has it think for nothing.
+#[once]
+#[test]
+fn an_agent_that_hangs_up_in_the_middle_of_an_answer_is_charged_what_was_reserved() {
+    let (second, finished) = after_a_cut("3000", 1);
+    assert_eq!(second, "400", "{}", finished.stderr);
+    assert_budget(&finished, "tokens");
+    // The control: with room for what both may have, the second call is made.
+    let (second, finished) = after_a_cut("6000", 2);
+    assert_eq!((second.as_str(), finished.outcome().as_str()), ("200", "succeeded"), "{}", finished.stderr);
+}
