@@ -9,6 +9,8 @@ use super::pages::{Page, Pages};
 use super::stage::{Stage, call, read};
 
 const SECRET: &str = "the-secret-of-somebody-0123456789";
+/// What the model looks for.
+const PART_OF_IT: &str = "the-secret-of-somebody";
 
 fn file(path: &str) -> ToolCall {
     call("Read", json!({ "file_path": path }))
@@ -44,7 +46,7 @@ fn a_project_is_read_without_what_is_hidden_and_nothing_leads_out_of_it() {
         "magic",
     ];
     let searches = [
-        call("Grep", json!({ "pattern": SECRET, "output_mode": "content" })),
+        call("Grep", json!({ "pattern": PART_OF_IT, "output_mode": "content" })),
         call("Grep", json!({ "pattern": "root:", "path": "/etc" })),
         call("Glob", json!({ "pattern": "**" })),
         call("Glob", json!({ "pattern": "**", "path": "folder" })),
