@@ -45,8 +45,8 @@ fn create_spec_with_project_id_call_execute_and_results_sync_back_to_the_databas
     assert_ne!(namespace(&worker.to_string()), namespace("self"), "the worker is in a sandbox");
     let agents = descendants_of(worker);
     assert!(!agents.is_empty(), "the agent is the worker's");
-    let service: Vec<u32> = descendants_of(stage.service().pid());
-    assert!(!service.contains(&worker), "the service has no part in it: {service:?}");
+    let service: Vec<u32> = children_of(stage.service().pid());
+    assert!(!service.contains(&worker), "the service itself starts nothing but its roles: {service:?}");
     let again = stage.execute(&spec, &json!({ "phases": ["explore"] }));
     assert_eq!((&again["status"], &again["run_id"]), (&json!("already_running"), &started["run_id"]));
     stage.model.release("inside");
@@ -86,7 +86,7 @@ fn what_cannot_be_executed_is_refused_with_what_to_type() {
     ] {
         let (status, refused) = stage.try_execute(spec, &body);
         assert_eq!(status, expected, "{body}: {refused:#}");
-        assert!(refused["error"].as_str().is_some_and(|error| error.contains(says)), "{body}: {refused:#}");
+        assert!(refused.to_string().contains(says), "{body}: {refused:#}");
     }
     assert_eq!(stage.get(&format!("/api/v1/specs/{spec}"))["status"], "draft");
     assert_eq!(stage.model.calls(), 0);

@@ -63,6 +63,13 @@ impl Stage {
         self.service = Some(Service::start(&self.fixture, &["--listen", "127.0.0.1:0", "--capacity", "2"]));
     }
 
+    /// Starts it unless it runs.
+    pub(crate) fn start_again(&mut self) {
+        if self.service.is_none() {
+            self.start();
+        }
+    }
+
     /// Takes the service, to stop or kill it.
     pub(crate) fn take(&mut self) -> Service {
         self.service.take().expect("it runs")
