@@ -62,6 +62,8 @@ fn help_names_every_command() {
                    was said
       runs         Look at runs, cancel and remove them
       dead-letter  Look at runs that failed for good, and replay them
+      projects     Register, list and forget repositories by name
+      spec         Have work thought through in phases, each checked by a gate, before anybody does it
       keys         Make, list and revoke keys of the service
       config       See and change what may change while the service runs
       db           Look after the database of the record
