@@ -134,7 +134,16 @@ fn a_failure_after_trouble_at_the_model_has_the_troubles_class() {
 }
 
 fn ended_by_itself(end: Option<&AgentEnd>) -> bool {
-    matches!(end, Some(AgentEnd::Exited { .. } | AgentEnd::Signaled { .. } | AgentEnd::Dismissed))
+    matches!(
+        end,
+        Some(
+            AgentEnd::Exited { .. }
+                | AgentEnd::Signaled { .. }
+                | AgentEnd::Dismissed
+                | AgentEnd::PhaseFailed { .. }
+                | AgentEnd::PhaseTimedOut { .. }
+        )
+    )
 }
 
 proptest! {
