@@ -180,6 +180,7 @@ fn narrow(schemas: &mut Value) {
     ]);
     bound(schemas);
     let message = &mut schemas["SendMessageRequest"];
+    message["additionalProperties"] = json!(false);
     message["properties"]["message_type"] = json!({
         "description": "In place of `kind`, the words of other services.",
         "type": "string",

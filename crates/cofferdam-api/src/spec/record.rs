@@ -207,7 +207,7 @@ pub struct SpecVersionList {
 pub struct SpecVersionsQuery {
     /// Only versions before this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(minimum = 0, maximum = 2_147_483_647_u32)]
+    #[param(minimum = 0, maximum = 4_294_967_295_u32)]
     pub before: Option<u32>,
     /// At most so many; 50 without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ use crate::text_schema::{
 
 /// A spec that is to be made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(remote = "Self")]
+#[serde(remote = "Self", deny_unknown_fields)]
 #[schema(as = CreateSpecRequest)]
 pub struct SpecInput {
     /// What it is called.
@@ -28,7 +28,7 @@ pub struct SpecInput {
 
 /// What of a spec is to be changed. What is left out stays.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(remote = "Self", default)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 #[schema(as = UpdateSpecRequest)]
 pub struct UpdateSpecInput {
     /// What it is called.
@@ -51,7 +51,7 @@ pub struct UpdateSpecInput {
 
 /// What a person writes in place of what a phase brought.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(remote = "Self")]
+#[serde(remote = "Self", deny_unknown_fields)]
 #[schema(as = WritePhaseRequest)]
 pub struct PhaseInput {
     /// The whole output of the phase. The gate of the phase judges it as it does an agent's.
@@ -61,7 +61,7 @@ pub struct PhaseInput {
 
 /// How a spec is executed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(remote = "Self", default)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 #[schema(as = ExecuteSpecRequest)]
 pub struct ExecuteSpecInput {
     /// The phase that it begins at again. What this phase and those after it brought does not count any more.
@@ -108,7 +108,7 @@ pub struct ExecuteSpecInput {
 
 /// A spec that is to be made and executed at once.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(remote = "Self")]
+#[serde(remote = "Self", deny_unknown_fields)]
 #[schema(as = LaunchSpecRequest)]
 pub struct LaunchSpecInput {
     /// What it is called.
@@ -158,7 +158,7 @@ pub struct LaunchSpecInput {
 
 /// What a person says of a phase that waits for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(remote = "Self", default)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 #[schema(as = DecideSpecRequest)]
 pub struct DecideSpecInput {
     /// The phase; the one that waits without it.

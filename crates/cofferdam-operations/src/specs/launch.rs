@@ -25,7 +25,7 @@ pub struct LaunchedSpec {
 }
 
 impl Operations {
-    /// Makes a spec and executes it. Where it could not be executed, it is not made.
+    /// Makes a spec and executes it, unless that is left for later. Where it could not be executed, it is not made.
     ///
     /// # Errors
     /// [`Error`].
@@ -38,16 +38,15 @@ impl Operations {
     ) -> Result<LaunchedSpec, Error> {
         let (spec, execute) = input.parts();
         self.authorise_at_all(actor, Action::CreateSpec, &spec.title).await?;
-        if input.auto_execute == Some(false) {
-            let spec = self.create_spec(actor, &spec).await?;
-            return Ok(LaunchedSpec { spec, run: None, warnings: Vec::new() });
-        }
         check_spec(&spec)?;
         let new = NewExecution { input: &execute, place, surroundings };
         let now = self.now().await?;
         let draft = now.draft(actor, input).await?;
         now.prepare_execution(actor, &draft, &new).await?;
         let made = self.create_spec(actor, &spec).await?;
+        if input.auto_execute == Some(false) {
+            return Ok(LaunchedSpec { spec: made, run: None, warnings: Vec::new() });
+        }
         let executed = self.execute_spec(actor, &made.id, &new).await?;
         Ok(LaunchedSpec { spec: executed.spec, run: Some(executed.run), warnings: executed.warnings })
     }

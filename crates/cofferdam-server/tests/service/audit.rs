@@ -3,9 +3,10 @@
 use std::mem::discriminant;
 
 use cofferdam_core::{
-    Action, Actor, Agent, KeyId, KeyInput, MessageKind, NodeId, ProjectInput, RunId, RunInput, Visibility,
+    Action, Actor, Agent, DecideSpecInput, ExecuteSpecInput, KeyId, KeyInput, MessageKind, NodeId, PlaceId,
+    ProjectInput, RunId, RunInput, SpecInput, UpdateSpecInput, Visibility,
 };
-use cofferdam_operations::{AskedService, ConfigChange, Error, NewRun, Way};
+use cofferdam_operations::{AskedService, ConfigChange, Decision, Error, NewExecution, NewRun, Way};
 use cofferdam_store::Audit;
 use serde_json::{Value, json};
 
@@ -35,6 +36,10 @@ const CHANGES: &[(Action, &str, &str, bool)] = &[
     (Action::RemoveDeadLetter, "DELETE", "/api/v1/dead-letters/{run}", true),
     (Action::CreateProject, "POST", "/api/v1/projects", true),
     (Action::RemoveProject, "DELETE", "/api/v1/projects/{project}", true),
+    (Action::CreateSpec, "POST", "/api/v1/specs", false),
+    (Action::UpdateSpec, "PATCH", "/api/v1/specs/{id}", false),
+    (Action::ExecuteSpec, "POST", "/api/v1/specs/{id}/execute", true),
+    (Action::DecideSpec, "POST", "/api/v1/specs/{id}/approve", false),
     (Action::CreateKey, "POST", "/api/v1/keys", false),
     (Action::RevokeKey, "DELETE", "/api/v1/keys/{id}", true),
     (Action::ChangeConfig, "PATCH", "/config", true),
@@ -70,7 +75,7 @@ impl Stage {
     /// What a change is made to, once it is there.
     async fn subject(&mut self, action: Action, actor: &Actor) -> Subject {
         match action {
-            Action::CreateProject => Subject::Nothing,
+            Action::CreateProject | Action::CreateSpec => Subject::Nothing,
             Action::RemoveProject => Subject::Project(self.project().await),
             Action::RevokeKey => {
                 Subject::Key(self.place.key("gone", &[cofferdam_core::Scope::Read]).await.id)
@@ -116,6 +121,24 @@ impl Stage {
                 operations.create_project(actor, &input, &Elsewhere).await.map(drop)
             }
             (Action::RemoveProject, Subject::Project(name)) => operations.remove_project(actor, name).await,
+            (Action::CreateSpec, _) => {
+                let (title, description) = ("x".to_owned(), "y".to_owned());
+                let input = SpecInput { title, description, project_id: None };
+                operations.create_spec(actor, &input).await.map(drop)
+            }
+            (Action::UpdateSpec, _) => {
+                let input = UpdateSpecInput { title: Some("z".to_owned()), ..UpdateSpecInput::default() };
+                operations.update_spec(actor, &self.spec, &input).await.map(drop)
+            }
+            (Action::ExecuteSpec, _) => {
+                let (input, place) = (ExecuteSpecInput::default(), PlaceId::new(1, 1));
+                let new = NewExecution { input: &input, place: &place, surroundings: &Elsewhere };
+                operations.execute_spec(actor, &self.spec, &new).await.map(drop)
+            }
+            (Action::DecideSpec, _) => {
+                let input = DecideSpecInput::default();
+                operations.decide_spec(actor, &self.spec, Decision::Approve, &input).await.map(drop)
+            }
             (Action::CreateKey, _) => {
                 let scopes = [cofferdam_core::Scope::Read].into_iter().collect();
                 let input = KeyInput { name: "k".to_owned(), scopes, owner: None };

@@ -50,7 +50,7 @@ pub(crate) async fn list_spec_events(
 
 fn position(headers: &HeaderMap, query: &SpecEventsQuery) -> Result<Option<SpecPosition>, ApiError> {
     let asked = query.after.as_deref().map(str::parse).transpose()?;
-    match headers.get("last-event-id") {
+    match headers.get("last-event-id").filter(|value| !value.is_empty()) {
         Some(value) => {
             let place = value.to_str().ok().and_then(|text| text.parse().ok());
             let hint = "send the `id` of the last frame that was seen";

@@ -1,6 +1,6 @@
 //! What comes of a call, for whoever makes it.
 
-use cofferdam_core::{Action, AttemptRef, RunId, SandboxId, Scope};
+use cofferdam_core::{Action, AttemptRef, Phase, RunId, SandboxId, Scope, spec_example};
 use serde_json::{Value, json};
 
 use super::Whose;
@@ -110,7 +110,7 @@ impl Stage {
                 json!({ "title": "x", "description": "y", "project_id": self.project().await, "auto_execute": false })
             }
             ("PATCH", "/api/v1/specs/{id}") => json!({ "title": "z" }),
-            ("PUT", "/api/v1/specs/{id}/phases/{phase}") => json!({ "output": {} }),
+            ("PUT", "/api/v1/specs/{id}/phases/{phase}") => json!({ "output": spec_example(Phase::Explore) }),
             (_, "/api/v1/specs/{id}/reject") => json!({ "reason": "no" }),
             (_, path) if path.ends_with("/messages") => json!({ "kind": "steer", "content": "hello" }),
             (_, path) if path.ends_with("/allow") => json!({ "allow": ["crates.io:443"] }),
