@@ -6,7 +6,7 @@ use crate::options::{Price, PriceTable};
 const AS_OF: &str = "2026-09-22";
 
 /// Name, then dollars per million tokens: input, output, read from the cache, written to the cache.
-const PRICES: [(&str, f64, f64, f64, f64); 55] = [
+const PRICES: [(&str, f64, f64, f64, f64); 58] = [
     ("claude-opus-4", 5.0, 25.0, 0.5, 6.25),
     ("claude-opus-4-0", 15.0, 75.0, 1.5, 18.75),
     ("claude-opus-4-1", 15.0, 75.0, 1.5, 18.75),
@@ -36,13 +36,16 @@ const PRICES: [(&str, f64, f64, f64, f64); 55] = [
     ("gpt-4.1-mini", 0.4, 1.6, 0.1, 0.4),
     ("gpt-4.1-nano", 0.1, 0.4, 0.025, 0.1),
     ("gpt-4o", 2.5, 10.0, 1.25, 2.5),
+    ("gpt-4o-2024-05-13", 5.0, 15.0, 5.0, 5.0),
     ("gpt-4o-mini", 0.15, 0.6, 0.075, 0.15),
     ("o1", 15.0, 60.0, 7.5, 15.0),
     ("o1-pro", 150.0, 600.0, 150.0, 150.0),
     ("o3", 2.0, 8.0, 0.5, 2.0),
+    ("o3-deep-research", 10.0, 40.0, 2.5, 10.0),
     ("o3-mini", 1.1, 4.4, 0.55, 1.1),
     ("o3-pro", 20.0, 80.0, 20.0, 20.0),
     ("o4-mini", 1.1, 4.4, 0.275, 1.1),
+    ("o4-mini-deep-research", 2.0, 8.0, 0.5, 2.0),
     ("codex-mini-latest", 1.5, 6.0, 0.375, 1.5),
     ("gpt-4-turbo", 10.0, 30.0, 10.0, 10.0),
     ("claude-sonnet-5", 2.0, 10.0, 0.2, 2.5),
@@ -131,6 +134,24 @@ mod tests {
         assert_eq!(input("claude-opus-4-1-20250805"), Some(15.0));
         assert_eq!(input("claude-opus-4-8"), Some(5.0));
         assert_eq!(input("m1"), None);
+    }
+
+    /// The attack: a budget of a dear model's calls, charged as the family's usual member is.
+    #[test]
+    fn a_dearer_member_of_a_family_has_a_price_of_its_own() {
+        let price = |model: &str| {
+            PriceTable::default_prices().find(model).map(|it| (it.input, it.output, it.cache_read))
+        };
+        for model in ["o3-deep-research", "o3-deep-research-2025-06-26"] {
+            assert_eq!(price(model), Some((10.0, 40.0, 2.5)), "{model}");
+        }
+        for model in ["o4-mini-deep-research", "o4-mini-deep-research-2025-06-26"] {
+            assert_eq!(price(model), Some((2.0, 8.0, 0.5)), "{model}");
+        }
+        // It knows no cache.
+        assert_eq!(price("gpt-4o-2024-05-13"), Some((5.0, 15.0, 5.0)));
+        assert_eq!(price("o3-2025-04-16"), Some((2.0, 8.0, 0.5)));
+        assert_eq!(price("gpt-4o-2024-08-06"), Some((2.5, 10.0, 1.25)));
     }
 
     #[test]

@@ -13,9 +13,10 @@ use tokio::task::JoinHandle;
 use crate::ledger::Ledger;
 use crate::refusal::Refusal;
 
-/// Different decisions that wait to be written. More than a second's worth of honest ones.
+/// Different decisions that wait to be written, of those that allowed something and of those that refused. More than a second's
+/// worth of honest ones.
 const MAX_WAITING: usize = 256;
-/// Events of one attempt. An honest build makes some hundreds.
+/// Events of one attempt, of either sort. An honest build makes some hundreds.
 const MAX_EVENTS: usize = 4096;
 /// How long equal decisions are merged.
 const MERGE_TIME: Duration = Duration::from_secs(1);
@@ -46,11 +47,19 @@ pub(crate) struct Recorder {
     stop: Notify,
 }
 
+/// The attack: thousands of refusals, behind which a connection that was allowed is not on record. So each sort has room of its own.
 #[derive(Default)]
 struct State {
-    waiting: HashMap<Decision, Seen>,
+    allowed: Room,
+    refused: Room,
     /// Events that the ledger did not take; never more than an attempt has.
     unwritten: Vec<NewEvent>,
+}
+
+/// The decisions of one sort.
+#[derive(Default)]
+struct Room {
+    waiting: HashMap<Decision, Seen>,
     /// Decisions that did not fit.
     dropped: u64,
     written: usize,
@@ -122,12 +131,9 @@ impl Recorder {
 
     fn note(&self, decision: Decision) {
         let mut state = self.state();
-        if let Some(seen) = state.waiting.get_mut(&decision) {
-            seen.count += 1;
-        } else if state.waiting.len() < MAX_WAITING {
-            state.waiting.insert(decision, Seen { first_ms: now_ms(), count: 1 });
-        } else {
-            state.dropped += 1;
+        match decision.refusal {
+            None => state.allowed.note(decision),
+            Some(_) => state.refused.note(decision),
         }
         drop(state);
         self.wake.notify_one();
@@ -153,25 +159,45 @@ impl Recorder {
 impl State {
     fn take_events(&mut self) -> Vec<NewEvent> {
         let mut events = std::mem::take(&mut self.unwritten);
+        let mut new = self.allowed.take_events("connections that were allowed");
+        new.append(&mut self.refused.take_events("refusals"));
+        // Stable, so that what was not written is told behind what was.
+        new.sort_by_key(|event| event.at_ms);
+        events.append(&mut new);
+        events
+    }
+}
+
+impl Room {
+    fn note(&mut self, decision: Decision) {
+        if let Some(seen) = self.waiting.get_mut(&decision) {
+            seen.count += 1;
+        } else if self.waiting.len() < MAX_WAITING {
+            self.waiting.insert(decision, Seen { first_ms: now_ms(), count: 1 });
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    fn take_events(&mut self, what: &str) -> Vec<NewEvent> {
         let mut waiting: Vec<_> = std::mem::take(&mut self.waiting).into_iter().collect();
         waiting.sort_by_key(|(_, seen)| seen.first_ms);
         let lost = std::mem::take(&mut self.dropped);
         let room = MAX_EVENTS.saturating_sub(self.written);
         if room == 0 {
-            return events;
+            return Vec::new();
         }
         let is_last = waiting.len() >= room;
         waiting.truncate(room);
         self.written += waiting.len();
-        events.extend(waiting.into_iter().map(|(decision, seen)| decision.event(seen)));
+        let mut events: Vec<_> = waiting.into_iter().map(|(decision, seen)| decision.event(seen)).collect();
         if lost > 0 {
-            events
-                .push(not_written(&format!("{lost} more decisions came too fast to be written down"), lost));
+            events.push(not_written(&format!("{lost} more {what} came too fast to be written down"), lost));
             self.written += 1;
         }
         if is_last {
             self.written = MAX_EVENTS;
-            events.push(not_written("further decisions of this attempt are not written down", 1));
+            events.push(not_written(&format!("further {what} of this attempt are not written down"), 1));
         }
         events
     }

@@ -57,6 +57,42 @@ fn an_attempt_writes_only_so_many_events_and_the_last_one_says_so() {
 }
 
 #[test]
+fn an_allowed_connection_is_on_record_whatever_was_refused_beside_it() {
+    let recorder = recorder();
+    let flood = |names: std::ops::Range<usize>| {
+        names.for_each(|it| recorder.refused(Kind::Connect, &format!("{it}.com:443"), &refusal("no")));
+    };
+    let allowed = |target: &str| recorder.allowed(Kind::Connect, target, None);
+    let is_on_record = |target: &str| {
+        let events = recorder.state().take_events();
+        events.iter().any(|it| it.event_type == EventType::EgressAllowed && it.data["target"] == target)
+    };
+    // More refusals than wait at once.
+    flood(0..MAX_WAITING * 2);
+    allowed("first.com:443");
+    assert!(is_on_record("first.com:443"));
+    // More refusals than an attempt has events.
+    for number in 0..MAX_EVENTS * 2 {
+        flood(number..number + 1);
+        recorder.state().take_events();
+    }
+    allowed("second.com:443");
+    assert!(is_on_record("second.com:443"));
+}
+
+#[test]
+fn where_allowed_connections_are_not_written_down_the_record_says_so() {
+    let recorder = recorder();
+    for number in 0..MAX_WAITING + 50 {
+        recorder.allowed(Kind::Connect, &format!("{number}.com:443"), None);
+    }
+    let events = recorder.state().take_events();
+    let last = &events.last().unwrap().data;
+    assert_eq!(last["reason"], "50 more connections that were allowed came too fast to be written down");
+    assert_eq!((events.len(), &last["count"]), (MAX_WAITING + 1, &json!(50)));
+}
+
+#[test]
 fn a_target_that_an_agent_made_up_is_cut() {
     let recorder = recorder();
     recorder.refused(Kind::Connect, &"a".repeat(60_000), &refusal(&"b".repeat(60_000)));

@@ -14,7 +14,7 @@ use cofferdam_scripted_model::{Answer, Ending, Kind, Script, ScriptedModel};
 const KEY: &str = "sk-ant-the-key-of-the-caller";
 /// A real agent on a machine that is shared.
 const IN_TIME: Duration = Duration::from_secs(120);
-/// What the broker writes of one attempt at most, with room for the run's own events.
+/// What the broker writes of one attempt's refusals at most, with room for the run's other events.
 const MOST_EVENTS: usize = 4096 + 100;
 
 #[test]

@@ -10,6 +10,21 @@ pub(super) const MAX_COMMANDS: usize = 64 << 10;
 const MAX_LINE: usize = 65520;
 /// What a line holds if it goes through the side band: room for its own length and the band's number.
 const MAX_BAND: usize = 1000;
+/// What a client may ask of the host beside its commands: how it answers, how the pack is written, who asks. Not here are options and
+/// certificates of a push. Some hosts take orders by options: open a merge request, merge it once it is green.
+const CAPABILITIES: [&str; 11] = [
+    "report-status",
+    "report-status-v2",
+    "delete-refs",
+    "side-band",
+    "side-band-64k",
+    "quiet",
+    "atomic",
+    "ofs-delta",
+    "object-format",
+    "agent",
+    "session-id",
+];
 
 /// The commands of a push.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,7 +32,8 @@ pub(crate) struct Commands {
     /// The references it changes, in order.
     refs: Vec<String>,
     deletes: bool,
-    options: bool,
+    /// The first of what it asks for that is not let through.
+    unknown: Option<String>,
     side_band: bool,
     report: bool,
 }
@@ -80,10 +96,15 @@ impl Commands {
         };
         let text = |bytes| std::str::from_utf8(bytes).map_err(|_| PushFault::Malformed("a line is no text"));
         for capability in text(capabilities)?.split_ascii_whitespace() {
-            // Some hosts take orders by push options: open a merge request, merge it once it is green.
-            self.options |= capability == "push-options";
-            self.side_band |= capability == "side-band-64k";
-            self.report |= capability == "report-status" || capability == "report-status-v2";
+            // The attack: `push-options=1`, which git takes for `push-options`. It has the same name, whatever its value is.
+            let name = capability.split_once('=').map_or(capability, |(name, _)| name);
+            // What another reader takes for white space would begin another one.
+            let is_plain = capability.bytes().all(|b| b.is_ascii_graphic());
+            if !(is_plain && CAPABILITIES.contains(&name)) {
+                self.unknown.get_or_insert_with(|| shown(name));
+            }
+            self.side_band |= name == "side-band-64k";
+            self.report |= name == "report-status" || name == "report-status-v2";
         }
         let parts: Vec<&str> = text(command)?.splitn(3, ' ').collect();
         match parts[..] {
@@ -102,13 +123,12 @@ impl Commands {
     pub(crate) fn fault(&self, branch: &str) -> Option<String> {
         let wanted = format!("refs/heads/{branch}");
         match self.refs.iter().find(|name| **name != wanted) {
-            Some(other) => {
-                let other: String = other.chars().take(100).flat_map(char::escape_default).collect();
-                Some(format!("this run may push {wanted} and not {other}"))
-            }
-            None if self.options => Some("this run may not push with options".to_owned()),
+            Some(other) => Some(format!("this run may push {wanted} and not {}", shown(other))),
             None if self.deletes => Some(format!("this run may not delete {wanted}")),
-            None => None,
+            None => self.unknown.as_deref().map(|unknown| match unknown {
+                "push-options" => "this run may not push with options".to_owned(),
+                other => format!("this run may not push with the capability {other}"),
+            }),
         }
     }
 
@@ -141,6 +161,11 @@ impl Commands {
         answer.extend_from_slice(b"0000");
         Some(answer.freeze())
     }
+}
+
+/// What an agent made up, for people.
+fn shown(text: &str) -> String {
+    text.chars().take(100).flat_map(char::escape_default).collect()
 }
 
 fn is_id(text: &str) -> bool {

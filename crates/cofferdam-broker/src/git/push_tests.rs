@@ -28,6 +28,10 @@ fn the_branch_may_be_made_and_moved() {
     let capabilities = "\0 report-status side-band-64k agent=git/2";
     assert_eq!(fault(&[&format!("{ZERO} {NEW} refs/heads/work{capabilities}")]), None);
     assert_eq!(fault(&[&format!("{OLD} {NEW} refs/heads/work{capabilities}\n")]), None);
+    let all = "\0 report-status-v2 side-band-64k quiet atomic object-format=sha1 agent=git/2.47.1-Linux session-id=1-2";
+    assert_eq!(fault(&[&format!("{OLD} {NEW} refs/heads/work{all}")]), None);
+    let jgit = "\0 report-status delete-refs ofs-delta side-band-64k agent=JGit/7";
+    assert_eq!(fault(&[&format!("{OLD} {NEW} refs/heads/work{jgit}")]), None);
     assert_eq!(fault(&[&format!("shallow {OLD}"), &format!("{OLD} {NEW} refs/heads/work")]), None);
     assert_eq!(fault(&[]), None);
 }
@@ -48,11 +52,26 @@ fn anything_else_is_refused() {
         format!("{OLD} {NEW} refs/heads/../heads/work"),
         format!("{OLD} {ZERO} refs/heads/work"),
         format!("{OLD} {NEW} refs/heads/work\0 report-status push-options"),
+        format!("{OLD} {NEW} refs/heads/work\0 report-status push-options="),
+        format!("{OLD} {NEW} refs/heads/work\0 push-options=1 report-status"),
+        format!("{OLD} {NEW} refs/heads/work\0push-options=push-options"),
+        format!("{OLD} {NEW} refs/heads/work\0 agent=git\0push-options"),
+        format!("{OLD} {NEW} refs/heads/work\0 agent=git\u{b}push-options"),
+        format!("{OLD} {NEW} refs/heads/work\0 agent=git\u{a0}push-options"),
+        format!("{OLD} {NEW} refs/heads/work\0 push-cert=1"),
+        format!("{OLD} {NEW} refs/heads/work\0 =agent"),
         format!("{OLD} {NEW} refs/heads/work\n\0 report-status"),
     ] {
         assert!(fault(&[&line]).is_some(), "{line:?}");
         assert!(fault(&[&good, &line]).is_some(), "{line:?} as the second");
     }
+}
+
+#[test]
+fn what_a_push_may_not_ask_for_is_named() {
+    let said = |capability: &str| fault(&[&format!("{OLD} {NEW} refs/heads/work\0 {capability}")]).unwrap();
+    assert_eq!(said("push-options=1"), "this run may not push with options");
+    assert_eq!(said("merge-at-once"), "this run may not push with the capability merge-at-once");
 }
 
 #[test]

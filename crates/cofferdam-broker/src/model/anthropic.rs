@@ -210,30 +210,33 @@ fn block(scanner: &mut Scanner<'_>) -> Result<Part, Fault> {
                 if field.is_text {
                     block.kind = Some(scanner.short());
                 }
-                block.found.add(field.found);
+                block.found.add(field.found.or_text());
             }
             "data" => {
                 let field = part(scanner)?;
                 if field.is_text {
                     block.data = scanner.text().1;
                 }
-                block.found.add(field.found);
+                block.found.add(field.found.or_text());
             }
             "input" => input = content(scanner)?,
             "source" => source = Some((at, part(scanner)?)),
             "file_id" => has_file_id = scanner.value()? != Shape::Null,
             "image_url" => named(scanner, "image_url", at, &mut block.found)?,
             "file_url" => named(scanner, "file_url", at, &mut block.found)?,
-            _ => block.found.add(content(scanner)?),
+            "content" => block.found.add(content(scanner)?),
+            // Nothing that the vendor takes for an image is said elsewhere.
+            _ => block.found.add(content(scanner)?.or_text()),
         }
         Ok(Keep::Yes)
     })?;
     if block.kind() == "container_upload" || has_file_id {
         block.found.refuse(begin, || Refusal::vendor_side("a file that is kept at the vendor"));
     }
-    // What the model once passed to a tool is the agent's own data; the vendor reads nothing in it.
+    // What the model once passed to a tool is the agent's own data; the vendor reads nothing in it. What it passed to one of the
+    // vendor's (`server_tool_use`, `mcp_tool_use`) is looked at, but the model reads it as text.
     if block.kind() != "tool_use" {
-        block.found.add(input);
+        block.found.add(input.or_text());
     }
     if let Some((at, source)) = source {
         let found = judge_source(source, block.kind(), at);
@@ -258,7 +261,8 @@ fn judge_source(source: Part, block: &str, at: u64) -> Found {
     }
     let refused = match source.kind() {
         "base64" if block == "image" => {
-            found.count_image(source.data);
+            found.count_image();
+            found.leave_out_image(source.data);
             return found;
         }
         "base64" => {

@@ -7,7 +7,7 @@ use super::vendor_tools::Offer;
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     refused: Option<(u64, Box<Refusal>)>,
-    /// Images that are in the request, and their bytes.
+    /// Images that are in the request, and the bytes of those that the model surely sees as such.
     pub(crate) images: u64,
     pub(crate) image_bytes: usize,
     /// Other files that are in the request.
@@ -26,10 +26,20 @@ impl Found {
         }
     }
 
-    /// Counts an image that is in the request.
-    pub(crate) fn count_image(&mut self, bytes: usize) {
+    /// Counts an image that is in the request. Its bytes count as those of text, unless they are left out.
+    pub(crate) fn count_image(&mut self) {
         self.images += 1;
+    }
+
+    /// Leaves out the bytes of an image that was counted.
+    pub(crate) fn leave_out_image(&mut self, bytes: usize) {
         self.image_bytes += bytes;
+    }
+
+    /// The same where the model may read all of it as text, whatever it looks like. The attack: a book where nobody looks for an
+    /// image, dressed as one, which costs what a book does.
+    pub(crate) fn or_text(self) -> Self {
+        Self { image_bytes: 0, ..self }
     }
 
     /// Counts a document that is in the request.

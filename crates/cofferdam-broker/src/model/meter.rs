@@ -324,21 +324,27 @@ struct Kept {
 struct Details {
     #[serde(default)]
     cached_tokens: Option<u64>,
+    #[serde(default)]
+    cache_write_tokens: Option<u64>,
 }
 
 impl Reported {
     /// Later reports replace earlier ones, field by field: they count from the beginning of the answer.
     fn merge_into(self, usage: &mut Usage) {
+        let mut written = self.cache_creation_input_tokens;
         if let Some(input) = self.input_tokens.max(self.prompt_tokens) {
-            // OpenAI counts what was cached as input too.
+            // OpenAI counts what was read from the cache and what was written to it as input too.
             let details = self.input_tokens_details.or(self.prompt_tokens_details);
-            let cached = details.and_then(|it| it.cached_tokens);
-            usage.input = input.saturating_sub(cached.unwrap_or(0));
+            let cached = details.as_ref().and_then(|it| it.cached_tokens);
+            let input = input.saturating_sub(cached.unwrap_or(0));
+            let kept = details.and_then(|it| it.cache_write_tokens).map(|kept| kept.min(input));
+            usage.input = input - kept.unwrap_or(0);
             usage.cache_read = cached.unwrap_or(usage.cache_read);
+            written = written.max(kept);
         }
         usage.output = self.output_tokens.max(self.completion_tokens).unwrap_or(usage.output);
         usage.cache_read = self.cache_read_input_tokens.unwrap_or(usage.cache_read);
-        if let Some(written) = self.cache_creation_input_tokens {
+        if let Some(written) = written {
             let hour = self.cache_creation.and_then(|it| it.ephemeral_1h_input_tokens);
             usage.cache_write_hour = hour.unwrap_or(usage.cache_write_hour).min(written);
             usage.cache_write = written - usage.cache_write_hour;

@@ -97,6 +97,35 @@ fn whole_answers_say_what_they_used() {
     assert!(whole(Endpoint::Models(Vendor::Openai), r#"{"data":[]}"#).complete);
 }
 
+/// What is written to the cache is dearer than what is not, with the models that charge for it.
+#[test]
+fn what_openai_keeps_is_counted_as_written_to_the_cache() {
+    let told = |details: &str, endpoint| {
+        let names = if endpoint == Endpoint::Chat { ("prompt", "completion") } else { ("input", "output") };
+        let (input, output) = names;
+        let usage = format!(
+            r#"{{"{input}_tokens":1000,"{output}_tokens":9,"{input}_tokens_details":{{{details}}}}}"#
+        );
+        whole(endpoint, &format!(r#"{{"usage":{usage}}}"#)).usage.unwrap()
+    };
+    for endpoint in [Endpoint::Responses, Endpoint::Chat] {
+        let used = told(r#""cached_tokens":100,"cache_write_tokens":700"#, endpoint);
+        let expected = Usage { input: 200, cache_read: 100, cache_write: 700, output: 9, ..Usage::default() };
+        assert_eq!(used, expected, "{endpoint:?}");
+        // Never more than there was.
+        let used = told(r#""cached_tokens":100,"cache_write_tokens":5000"#, endpoint);
+        let expected = Usage { input: 0, cache_read: 100, cache_write: 900, output: 9, ..Usage::default() };
+        assert_eq!(used, expected, "{endpoint:?}");
+        let used = told(r#""cached_tokens":0,"cache_write_tokens":null"#, endpoint);
+        assert_eq!((used.input, used.cache_write), (1000, 0), "{endpoint:?}");
+    }
+    // A gateway with the names of two: the larger number counts.
+    let both = r#"{"usage":{"input_tokens":1000,"output_tokens":9,"cache_creation_input_tokens":0,
+        "input_tokens_details":{"cache_write_tokens":400}}}"#;
+    let used = whole(Endpoint::Responses, both).usage.unwrap();
+    assert_eq!((used.input, used.cache_write), (600, 400));
+}
+
 #[test]
 fn what_the_vendors_tools_did_is_counted() {
     let told = r#"{"type":"message","usage":{"input_tokens":3,"output_tokens":4,

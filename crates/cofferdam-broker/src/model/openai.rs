@@ -5,7 +5,7 @@ use cofferdam_core::VendorTool;
 use super::found::{Found, Stripped};
 use super::json::{Ahead, Fault, Keep, Scanner, Shape, Short};
 pub(super) use super::openai_content::content;
-use super::openai_content::{check_kind, field_of_said, part};
+use super::openai_content::{Part, field_of_said, part};
 use super::refusal::Refusal;
 use super::vendor_tools::{Allowed, OLDER_SEARCH_MICRO_USD, Offer, SEARCH_MICRO_USD};
 
@@ -109,10 +109,9 @@ pub(crate) struct Offered {
 /// One tool, and what was found in it.
 #[derive(Default)]
 struct Tool {
-    kind: Option<Short>,
     is_elsewhere: bool,
     inner: Option<Inner>,
-    said: Found,
+    said: Part,
 }
 
 /// The tools in a tool.
@@ -131,9 +130,9 @@ pub(crate) fn tools(scanner: &mut Scanner<'_>, allowed: Allowed) -> Result<Offer
     scanner.list(|scanner| {
         let at = scanner.position();
         let tool = tool(scanner, allowed)?;
-        let kind = tool.kind;
+        let kind = tool.said.kind;
         let kind = kind.as_ref().map_or("?", Short::as_str);
-        let keep = match tool.word() {
+        let keep = match tool.said.kind() {
             "function" | "custom" => true,
             "local_shell" | "apply_patch" | "tool_search" => {
                 all.refused.count_described_tool();
@@ -161,7 +160,7 @@ pub(crate) fn tools(scanner: &mut Scanner<'_>, allowed: Allowed) -> Result<Offer
                 if let Some(Inner { offered, .. }) = tool.inner {
                     all.take(offered);
                 }
-                all.said.add(tool.said);
+                all.said.add(tool.said.found);
                 return Ok(Keep::Yes);
             }
             _ => false,
@@ -177,7 +176,7 @@ pub(crate) fn tools(scanner: &mut Scanner<'_>, allowed: Allowed) -> Result<Offer
             }
             all.said.add(offered.said);
         }
-        all.said.add(tool.said);
+        all.said.add(tool.said.found);
         Ok(Keep::Yes)
     })?;
     Ok(all)
@@ -200,43 +199,33 @@ impl Offered {
     }
 }
 
-impl Tool {
-    fn word(&self) -> &str {
-        self.kind.as_ref().map_or("", Short::word)
-    }
-}
-
 fn tool(scanner: &mut Scanner<'_>, allowed: Allowed) -> Result<Tool, Fault> {
     let mut tool = Tool::default();
     if scanner.ahead()? != Ahead::Object {
-        tool.said = content(scanner)?;
+        tool.said.found = content(scanner)?;
         return Ok(tool);
     }
     let begin = scanner.position();
     scanner.object(|scanner| {
         let at = scanner.position();
         match scanner.name() {
-            "tools" if tool.kind.is_none() || tool.word() == "namespace" => {
+            "tools" if tool.said.kind.is_none() || tool.said.kind() == "namespace" => {
                 if scanner.ahead()? == Ahead::List {
                     tool.inner = Some(Inner { at, offered: tools(scanner, allowed)? });
                 } else {
-                    tool.said.add(content(scanner)?);
+                    tool.said.found.add(content(scanner)?);
                 }
             }
             "environment" => {
                 let field = part(scanner)?;
                 tool.is_elsewhere = !field.is_null && field.kind() != "local";
-                tool.said.add(field.found);
+                tool.said.found.add(field.found);
             }
-            _ => {
-                if let Some(kind) = field_of_said(scanner, at, &mut tool.said)? {
-                    tool.kind = Some(kind);
-                }
-            }
+            _ => field_of_said(scanner, at, &mut tool.said)?,
         }
         Ok(Keep::Yes)
     })?;
-    check_kind(tool.kind, begin, &mut tool.said);
+    tool.said.end(begin);
     Ok(tool)
 }
 
@@ -316,7 +305,7 @@ fn item(scanner: &mut Scanner<'_>, late: &mut Offered, allowed: Allowed) -> Resu
         return content(scanner);
     }
     let begin = scanner.position();
-    let (mut found, mut kind) = (Found::default(), None);
+    let mut said = Part::default();
     scanner.object(|scanner| {
         let at = scanner.position();
         if scanner.name() == "tools" {
@@ -324,13 +313,14 @@ fn item(scanner: &mut Scanner<'_>, late: &mut Offered, allowed: Allowed) -> Resu
                 late.refused.refuse(at, || Refusal::bad_request("json", "`tools` is not a list"));
             }
             let mut offered = tools(scanner, allowed)?;
-            found.add(std::mem::take(&mut offered.said));
+            // What a tool is told with is text, however it is dressed.
+            said.found.add(std::mem::take(&mut offered.said).or_text());
             late.take(offered);
-        } else if let Some(text) = field_of_said(scanner, at, &mut found)? {
-            kind = Some(text);
+        } else {
+            field_of_said(scanner, at, &mut said)?;
         }
         Ok(Keep::Yes)
     })?;
-    check_kind(kind, begin, &mut found);
-    Ok(found)
+    said.end(begin);
+    Ok(said.found)
 }

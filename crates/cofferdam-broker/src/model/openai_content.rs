@@ -4,17 +4,34 @@ use super::found::Found;
 use super::json::{Ahead, Fault, Keep, Scanner, Shape, Short};
 use super::refusal::Refusal;
 
+/// Objects with an `image_url` that the model sees as an image, by their type.
+const IMAGES: [&str; 3] = ["input_image", "image_url", "computer_screenshot"];
+/// Fields in which something is said or shown to the model. In others nothing is an image, whatever its type: arguments of tools and
+/// variables of commands are any objects, and text to the model.
+const SHOWN: [&str; 2] = ["content", "output"];
+
 /// A part of what is said.
 #[derive(Default)]
 pub(super) struct Part {
     pub(super) is_null: bool,
-    kind: Option<Short>,
+    pub(super) kind: Option<Short>,
+    /// How long the data of its image is.
+    image: usize,
     pub(super) found: Found,
 }
 
 impl Part {
     pub(super) fn kind(&self) -> &str {
         self.kind.as_ref().map_or("", Short::word)
+    }
+
+    /// Judges an object whose fields were read. `begin` is where it does.
+    pub(super) fn end(&mut self, begin: u64) {
+        check_kind(self.kind, begin, &mut self.found);
+        // Its type may be its last field, so that this is not known before.
+        if IMAGES.contains(&self.kind()) {
+            self.found.leave_out_image(self.image);
+        }
     }
 }
 
@@ -40,41 +57,40 @@ pub(super) fn part(scanner: &mut Scanner<'_>) -> Result<Part, Fault> {
             let begin = scanner.position();
             scanner.object(|scanner| {
                 let at = scanner.position();
-                if let Some(kind) = field_of_said(scanner, at, &mut this.found)? {
-                    this.kind = Some(kind);
-                }
+                field_of_said(scanner, at, &mut this)?;
                 Ok(Keep::Yes)
             })?;
-            check_kind(this.kind, begin, &mut this.found);
+            this.end(begin);
         }
     }
     Ok(this)
 }
 
-/// Reads a field of something that is said. Gives its text if it is the type.
-pub(super) fn field_of_said(
-    scanner: &mut Scanner<'_>,
-    at: u64,
-    found: &mut Found,
-) -> Result<Option<Short>, Fault> {
+/// Reads a field of something that is said.
+pub(super) fn field_of_said(scanner: &mut Scanner<'_>, at: u64, said: &mut Part) -> Result<(), Fault> {
     if scanner.name() == "type" && scanner.ahead()? == Ahead::Other {
-        return Ok((scanner.value()? == Shape::Text).then(|| scanner.short()));
+        if scanner.value()? == Shape::Text {
+            said.kind = Some(scanner.short());
+        }
+        return Ok(());
     }
+    let found = &mut said.found;
     match scanner.name() {
         "file_id" => named(scanner, "file_id", at, found)?,
         "file_url" => named(scanner, "file_url", at, found)?,
         "container_id" => named(scanner, "container_id", at, found)?,
-        "image_url" => image(scanner, at, found)?,
+        "image_url" => said.image = image(scanner, at, found)?,
         "file_data" => {
             let field = part(scanner)?;
             if !field.is_null {
                 found.count_document();
             }
-            found.add(field.found);
+            found.add(field.found.or_text());
         }
-        _ => found.add(content(scanner)?),
+        name if SHOWN.contains(&name) => found.add(content(scanner)?),
+        _ => found.add(content(scanner)?.or_text()),
     }
-    Ok(None)
+    Ok(())
 }
 
 fn named(scanner: &mut Scanner<'_>, name: &str, at: u64, found: &mut Found) -> Result<(), Fault> {
@@ -85,7 +101,7 @@ fn named(scanner: &mut Scanner<'_>, name: &str, at: u64, found: &mut Found) -> R
 }
 
 /// Refuses what stands for something that the vendor keeps or runs. `begin` is where the object does.
-pub(super) fn check_kind(kind: Option<Short>, begin: u64, found: &mut Found) {
+fn check_kind(kind: Option<Short>, begin: u64, found: &mut Found) {
     let Some(kind) = kind else { return };
     if kind.word() == "input_audio" {
         found.refuse(begin, || Refusal::charge("audio, which has a price of its own,"));
@@ -96,8 +112,8 @@ pub(super) fn check_kind(kind: Option<Short>, begin: u64, found: &mut Found) {
     }
 }
 
-/// Responses has the URL itself, Chat Completions an object with it.
-fn image(scanner: &mut Scanner<'_>, at: u64, found: &mut Found) -> Result<(), Fault> {
+/// Responses has the URL itself, Chat Completions an object with it. Gives how long its data is.
+fn image(scanner: &mut Scanner<'_>, at: u64, found: &mut Found) -> Result<usize, Fault> {
     let mut data = None;
     let mut look = |scanner: &Scanner<'_>| {
         let (begin, length) = scanner.text();
@@ -112,14 +128,14 @@ fn image(scanner: &mut Scanner<'_>, at: u64, found: &mut Found) -> Result<(), Fa
             Ok(Keep::Yes)
         })?,
         Ahead::List | Ahead::Other => match scanner.value()? {
-            Shape::Null => return Ok(()),
+            Shape::Null => return Ok(0),
             Shape::Text => look(scanner),
             _ => {}
         },
     }
     match data {
-        Some(length) => found.count_image(length),
+        Some(_) => found.count_image(),
         None => found.refuse(at, || Refusal::vendor_side("an image by its URL")),
     }
-    Ok(())
+    Ok(data.unwrap_or(0))
 }

@@ -33,13 +33,18 @@ fn base64(kind: &str, media: &str) -> Value {
     json!({"type": kind, "source": {"type": "base64", "media_type": media, "data": "AAAA"}})
 }
 
-#[tokio::test]
-async fn what_is_reserved_is_no_less_than_the_vendors_can_charge() {
-    let fake = Fake::start(|seen| match seen.path.as_str() {
+/// A vendor that answers all three interfaces.
+async fn answering() -> Fake {
+    Fake::start(|seen| match seen.path.as_str() {
         "/v1/messages" => answered(),
         _ => Reply::json(200, &json!({"usage": {"input_tokens": 1, "output_tokens": 1}})),
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn what_is_reserved_is_no_less_than_the_vendors_can_charge() {
+    let fake = answering().await;
     let rig = Setup::at(&fake).open().await;
     let data_url = "data:image/png;base64,AAAA";
     let cuneiform = "\u{1242B}".repeat(1000);
@@ -72,6 +77,75 @@ async fn what_is_reserved_is_no_less_than_the_vendors_can_charge() {
     for (what, path, body, most) in cases {
         let reserved = reserved(&rig, path, &body).await;
         assert!(reserved >= most, "{what} at {path}: {reserved} is less than {most}");
+    }
+}
+
+/// The attack: a book that the model reads as text, where something else looks like an image.
+#[tokio::test]
+async fn text_that_is_dressed_as_an_image_is_reserved_as_text() {
+    let fake = answering().await;
+    let rig = Setup::at(&fake).open().await;
+    let book = "word ".repeat(40_000);
+    let at_openai = json!({"image_url": format!("data:{book}")});
+    let of_type = json!({"type": "input_image", "image_url": format!("data:{book}")});
+    let at_anthropic = json!({"a": {"type": "image", "source": {"type": "base64", "data": book}}});
+    let tools = |default: &Value| json!([{"type": "function", "name": "f", "parameters": {"default": default}, "content": [default]}]);
+    let namespace = json!([{"type": "namespace", "name": "n", "tools": tools(&of_type)}]);
+    let items = [
+        json!({"type": "tool_search_output", "tools": tools(&at_openai)}),
+        json!({"type": "tool_search_output", "tools": tools(&of_type)}),
+        json!({"type": "additional_tools", "tools": namespace}),
+        json!({"type": "tool_search_call", "arguments": {"a": of_type}}),
+        json!({"type": "tool_search_call", "arguments": of_type}),
+        json!({"type": "local_shell_call", "action": {"type": "exec", "env": of_type}}),
+        json!({"role": "user", "content": [{"type": "input_text", "text": "x", "image_url": format!("data:{book}")}]}),
+        json!({"role": "user", "content": [at_openai]}),
+    ];
+    let mut cases: Vec<_> = items
+        .into_iter()
+        .map(|it| (RESPONSES, json!({"model": "gpt-5", "max_output_tokens": MOST_OUTPUT, "input": [it]})))
+        .collect();
+    cases.push((
+        CHAT,
+        said_in_chat(json!({"type": "text", "text": "x", "image_url": {"url": format!("data:{book}")}})),
+    ));
+    for kind in ["tool_use", "server_tool_use", "mcp_tool_use"] {
+        let block = json!({"type": kind, "name": "tool_search_tool_regex", "input": at_anthropic});
+        cases.push((MESSAGES, said_to_claude(block)));
+    }
+    cases.push((MESSAGES, said_to_claude(json!({"type": "text", "text": "x", "citations": at_anthropic}))));
+    for (path, body) in cases {
+        let reserved = reserved(&rig, path, &body).await;
+        let shown: String = body.to_string().chars().take(300).collect();
+        assert!(reserved >= book.len() as u64, "{reserved} for {shown}");
+    }
+}
+
+#[tokio::test]
+async fn an_image_is_not_reserved_by_its_bytes_wherever_a_model_is_shown_one() {
+    let fake = answering().await;
+    let rig = Setup::at(&fake).open().await;
+    let data = "A".repeat(400_000);
+    let url = format!("data:image/png;base64,{data}");
+    let source = json!({"type": "base64", "media_type": "image/png", "data": data});
+    let image = json!({"type": "image", "source": source});
+    let to_gpt = json!({"type": "input_image", "image_url": url});
+    let item = |it: Value| json!({"model": "gpt-5", "max_output_tokens": MOST_OUTPUT, "input": [it]});
+    let screenshot = json!({"image_url": url, "type": "computer_screenshot"});
+    let shown = json!({"type": "document", "source": {"type": "content", "content": [image]}});
+    let cases = [
+        (MESSAGES, said_to_claude(image.clone())),
+        (MESSAGES, said_to_claude(json!({"type": "tool_result", "tool_use_id": "t", "content": [image]}))),
+        (MESSAGES, said_to_claude(shown)),
+        (RESPONSES, said_to_gpt(to_gpt.clone())),
+        (RESPONSES, item(json!({"type": "function_call_output", "call_id": "c", "output": [to_gpt]}))),
+        (RESPONSES, item(json!({"type": "computer_call_output", "call_id": "c", "output": screenshot}))),
+        (CHAT, said_in_chat(json!({"type": "image_url", "image_url": {"url": url}}))),
+    ];
+    for (path, body) in cases {
+        let reserved = reserved(&rig, path, &body).await;
+        let shown: String = body.to_string().chars().take(200).collect();
+        assert!(reserved < 60_000, "{reserved} for {shown}");
     }
 }
 
