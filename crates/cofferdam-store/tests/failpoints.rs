@@ -90,19 +90,19 @@ async fn victim() {
 /// What a spec comes to: run 4 passes a phase that is rejected, run 5 passes it again, and run 6 follows its approval.
 async fn change_specs(store: &Store) {
     let id = spec_id(1);
-    store.create_spec(&by(Action::CreateSpec, 2_900), &new_spec(1)).await.unwrap();
+    store.create_spec(&by(Action::CreateSpec, 2_900), &new_spec(1)).await.expect("it is written");
     let edit = SpecEdit { title: Some("Night mode".to_owned()), ..SpecEdit::default() };
-    let edited = store.update_spec(&by(Action::UpdateSpec, 2_910), &id, &edit).await.unwrap();
+    let edited = store.update_spec(&by(Action::UpdateSpec, 2_910), &id, &edit).await.expect("it is written");
     let execution = execution(&edited, stretch(4, 1));
-    store.execute_spec(&by(Action::ExecuteSpec, 2_920), &id, &execution).await.unwrap();
+    store.execute_spec(&by(Action::ExecuteSpec, 2_920), &id, &execution).await.expect("it is written");
     passes(store, 4, &[Phase::Explore]).await;
     let (seen, next) = (spec(store, 1).await.revision, stretch(5, 1));
     let mandate = by(Action::DecideSpec, 2_930);
-    store.reject_phase(&mandate, &id, Phase::Explore, "no tests", seen, &next).await.unwrap();
+    store.reject_phase(&mandate, &id, Phase::Explore, "no tests", seen, &next).await.expect("it is written");
     passes(store, 5, &[Phase::Explore]).await;
     let (seen, next) = (spec(store, 1).await.revision, stretch(6, 1));
     let mandate = by(Action::DecideSpec, 2_940);
-    store.approve_phase(&mandate, &id, Phase::Explore, seen, Some(&next)).await.unwrap();
+    store.approve_phase(&mandate, &id, Phase::Explore, seen, Some(&next)).await.expect("it is written");
 }
 
 /// What was decided about the phase that [`change_specs`] passes, if run `number` was started with that.

@@ -62,7 +62,7 @@ on_every_store! {
         assert_eq!((started.len(), found.len()), (1, 19));
         assert!(found.iter().all(|run| *run == started[0]), "{found:?}");
         let live = SpecRun { run: started[0].clone(), state: RunState::Queued };
-        assert_eq!(stores[0].spec_runs(&spec_id(1)).await.unwrap(), [live.clone()]);
+        assert_eq!(stores[0].spec_runs(&spec_id(1)).await.unwrap(), std::slice::from_ref(&live));
         let now = spec(&stores[0], 1).await;
         assert_eq!((now.status(), now.last_run, now.plan), (SpecStatus::Queued, Some(live), plan()));
         assert_eq!(entries(&stores[0]).await.len(), before + 1);

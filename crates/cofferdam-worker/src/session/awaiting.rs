@@ -31,7 +31,7 @@ impl Session {
                     self.log("ignored a start that came before its job")?;
                 }
                 Next::Input(Input::Host(ToWorker::Message { id, .. })) => {
-                    self.refuse(id, RefusalReason::NotStarted)?
+                    self.refuse(id, RefusalReason::NotStarted)?;
                 }
                 _ => {}
             }

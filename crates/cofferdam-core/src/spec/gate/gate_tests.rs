@@ -139,11 +139,11 @@ fn some_things_fail_a_gate_whatever_the_score() {
     let ticket = changed(Phase::Tasks, |output| output["tasks"][1]["parent_ticket"] = json!("TKT-002"));
     fails(&ticket, "`tasks[1].parent_ticket` is `TKT-002`, which is no ticket");
     let requirement = changed(Phase::Tasks, |output| {
-        output["tasks"][1]["requirements_addressed"][0] = json!("REQ-X-Y-001")
+        output["tasks"][1]["requirements_addressed"][0] = json!("REQ-X-Y-001");
     });
     fails(&requirement, "names `REQ-X-Y-001`, which is no requirement");
     let uncovered = changed(Phase::Tasks, |output| {
-        output["tasks"][1]["requirements_addressed"] = json!(["REQ-EXPORT-API-001"])
+        output["tasks"][1]["requirements_addressed"] = json!(["REQ-EXPORT-API-001"]);
     });
     fails(&uncovered, "these requirements have no task, so the gate cannot be passed: `REQ-EXPORT-SEC-001`");
     let mut changed_since = before(Phase::Sync);

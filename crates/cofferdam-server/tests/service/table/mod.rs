@@ -167,7 +167,7 @@ fn expected(action: Action, visibility: Visibility) -> impl Iterator<Item = (usi
     let (_, row) = differs.iter().chain(TABLE).find(|(listed, _)| *listed == action).expect("it has a row");
     let subjects = |column: &'static str| SUBJECTS.into_iter().zip(column.chars());
     let cells = row.iter().enumerate().flat_map(move |(actor, column)| {
-        subjects(*column).map(move |(whose, expected)| (actor, whose, expected))
+        subjects(column).map(move |(whose, expected)| (actor, whose, expected))
     });
     cells.filter(|(_, _, expected)| *expected != '.')
 }
