@@ -1,6 +1,7 @@
 //! Specs over HTTP: every route, what each refuses, and who may do what.
 
-use cofferdam_api::{SpecEnd, SpecEventsQuery, SpecNext};
+use cofferdam_api::client::SpecNext;
+use cofferdam_api::{SpecEnd, SpecEventsQuery};
 use cofferdam_core::{
     Actor, EventType, MOST_TRIES, NewEvent, Outcome, Phase, PhaseState, RunId, Scope, SpecId, SpecStatus,
     spec_example,
