@@ -109,9 +109,9 @@ pub use run::{
 };
 pub use run_input::{
     ASK_FIELDS, AskInput, AskOptions, Asked, Choice, Context, INPUT_FIELDS, InputError, InputErrorKind,
-    InputSyntax, MODEL_KEYS, MayNamePath, MountInput, PathUse, Placing, RunInput, RunOptions, Surroundings,
-    Validated, Variable, Workspace, agent_names, agent_policy, allow_rules, bounds, check_policy,
-    choose_agent, find_source, validate, validate_ask,
+    InputSyntax, MODEL_KEYS, MayNamePath, MountInput, OutputSchemaProblem, PathUse, Placing, RunInput,
+    RunOptions, Surroundings, Validated, Variable, Workspace, agent_names, agent_policy, allow_rules, bounds,
+    check_output_schema, check_policy, choose_agent, find_source, validate, validate_ask,
 };
 pub use run_list_input::RunListInput;
 pub use seal::{

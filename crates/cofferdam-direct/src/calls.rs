@@ -43,17 +43,18 @@ impl Call {
         })
     }
 
+    /// The schema that its input is a result for.
+    fn schema<'a>(&self, settings: &'a Settings) -> Option<&'a Value> {
+        settings.output_schema.as_ref().filter(|_| self.name == structured::TOOL)
+    }
+
     /// What can be said without calling anything.
     fn judge(&self, settings: &Settings, tools: &Tools) -> Option<ToolResult> {
         if let Some(written) = self.input.get(NOT_JSON) {
             let written = written.as_str().unwrap_or_default();
             return Some(ToolResult::error(format!("The input is not a whole JSON object: {written}")));
         }
-        if let Some(schema) = settings.output_schema.as_ref().filter(|_| self.name == structured::TOOL) {
-            let (text, is_error) = structured::judge(schema, &self.input);
-            return Some(ToolResult { is_error, ..ToolResult::text(text) });
-        }
-        if tools.forbidden.contains(&self.name) {
+        if self.schema(settings).is_none() && tools.forbidden.contains(&self.name) {
             return Some(ToolResult::error(format!(
                 "Permission denied: {} may not be used here.",
                 self.name
@@ -71,12 +72,14 @@ pub(crate) async fn answer(calls: &[Call], settings: &Settings, tools: &Tools) -
     for (at, call) in calls.iter().enumerate().filter(|(at, _)| results[*at].is_none()) {
         let tool = tools.own.iter().find(|tool| tool.name() == call.name).cloned();
         let (permits, input) = (Arc::clone(&permits), call.input.clone());
+        let schema = call.schema(settings).cloned();
         // A tool that panics leaves its place empty.
         running.spawn(async move {
             let _permit = permits.acquire_owned().await;
-            match tool {
-                Some(tool) => (at, Some(tool.call(input).await)),
-                None => (at, None),
+            match (schema, tool) {
+                (Some(schema), _) => (at, Some(structured::judge(schema, input).await)),
+                (None, Some(tool)) => (at, Some(tool.call(input).await)),
+                (None, None) => (at, None),
             }
         });
     }

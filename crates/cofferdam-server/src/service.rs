@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::app::App;
-use crate::options::{Options, StartError};
+use crate::options::{KeyRule, Options, StartError};
 use crate::{connection, router, status};
 
 /// More descriptors than connections, files and the database together need.
@@ -25,6 +25,12 @@ impl Service {
     /// [`StartError`] if it would be open to those that it must not be open to.
     pub fn new(options: Options) -> Result<Self, StartError> {
         options.check()?;
+        if options.keys == KeyRule::NotOnLoopback {
+            tracing::warn!(
+                "callers of this machine need no key: no proxy may stand in front of the service, since whoever reaches the \
+                 proxy would be let in as such a caller"
+            );
+        }
         Ok(Self { app: App::new(options) })
     }
 

@@ -54,6 +54,10 @@ pub const MOST_OUTPUT_TOKENS: u32 = 128_000;
 pub const LEAST_THINKING_TOKENS: u32 = 1_024;
 /// The longest schema of an answer.
 pub const LONGEST_OUTPUT_SCHEMA_BYTES: usize = 100_000;
+/// The most parts of it, where each reference counts as what it refers to.
+pub const MOST_OUTPUT_SCHEMA_PARTS: usize = 10_000;
+/// How deep its schemas may be in each other, references followed.
+pub const MOST_OUTPUT_SCHEMA_DEPTH: usize = 64;
 /// The longest title of a spec, in characters.
 pub const LONGEST_SPEC_TITLE_CHARS: usize = 500;
 /// The longest description of a spec, in characters: it is part of every prompt.

@@ -26,7 +26,9 @@ pub(crate) mod test_machine;
 mod validate;
 mod work;
 
-pub use self::ask::{ASK_FIELDS, AskInput, AskOptions, validate_ask};
+pub use self::ask::{
+    ASK_FIELDS, AskInput, AskOptions, OutputSchemaProblem, check_output_schema, validate_ask,
+};
 pub use self::check_policy::{agent_policy, check_policy};
 pub use self::choice::{Asked, Choice, agent_names, choose_agent};
 pub use self::egress::allow_rules;

@@ -111,3 +111,56 @@ async fn a_model_that_gives_no_such_result_has_failed() {
         assert_eq!((report.result.as_deref(), &report.structured_output), (None, &None));
     }
 }
+
+/// What the model is told of a result.
+async fn told_of(schema: Value, input: Value) -> String {
+    let settings = Settings { output_schema: Some(schema), ..settings() };
+    let led = lead_with(&settings, &echo(), Script::new([]).ending_with(result(input))).await;
+    match led.model.calls() {
+        1 => "taken".to_owned(),
+        _ => led.last_messages()[1]["content"][0]["content"][0]["text"].as_str().unwrap().to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_schema_without_bounds_is_not_evaluated() {
+    // 2^28 evaluations; as of a run that was accepted before such schemas were refused.
+    let doubled = |at: usize| {
+        let next = json!({ "$ref": format!("#/$defs/d{}", at + 1) });
+        (format!("d{at}"), json!({ "anyOf": [next, next] }))
+    };
+    let mut definitions: serde_json::Map<String, Value> = (0..28).map(doubled).collect();
+    definitions.insert("d28".to_owned(), json!({ "type": "number" }));
+    let told = told_of(json!({ "$defs": definitions, "$ref": "#/$defs/d0" }), json!({ "n": 1 })).await;
+    assert!(told.starts_with("The schema cannot be used: "), "{told}");
+}
+
+#[tokio::test]
+async fn patterns_are_matched_without_going_back() {
+    let schema = |pattern: &str| json!({ "properties": { "n": { "pattern": pattern } } });
+    let nested = schema("^(a|a)*(a|a)*(a|a)*$");
+    let long = "a".repeat(20_000);
+    assert_eq!(told_of(nested.clone(), json!({ "n": long })).await, "taken");
+    let told = told_of(nested, json!({ "n": format!("{long}b") })).await;
+    assert!(told.starts_with("The result does not meet the schema: /n: "), "{told}");
+    for unusable in ["(a{1000}){1000}", r"(a)\1"] {
+        let told = told_of(schema(unusable), json!({ "n": "a" })).await;
+        assert!(told.starts_with("The schema cannot be used: "), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_deep_result_for_a_deep_schema_does_not_use_up_the_stack() {
+    let own = json!({ "properties": { "n": { "$ref": "#" } } });
+    let schema = (0..58).fold(own, |inner, _| json!({ "allOf": [inner] }));
+    let deep = (0..100).fold(json!({}), |inner, _| json!({ "n": inner }));
+    assert_eq!(told_of(schema, deep).await, "taken");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_long_result_is_not_kept_for_each_branch() {
+    let branch = |at: usize| json!({ "properties": { "n": { "items": { "const": at } } } });
+    let branches: Vec<Value> = (0..1_000).map(branch).collect();
+    let told = told_of(json!({ "anyOf": branches }), json!({ "n": vec!["x"; 1_000] })).await;
+    assert!(told.ends_with("is too long to say where."), "{told}");
+}

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use cofferdam_api::ErrorCode;
 use cofferdam_core::Actor;
 use cofferdam_operations::KeyText;
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, Version};
 
 use super::caller::{Caller, unknown_key};
 use super::origin;
@@ -19,8 +19,10 @@ use crate::options::KeyRule;
 
 /// The header of keys, besides `Authorization: Bearer`.
 const KEY: &str = "x-api-key";
-/// Whoever is behind these is not on this machine, although the proxy that adds them may be.
-const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+/// Whoever is behind these is not on this machine, although the proxy that adds them may be. So is whatever begins with
+/// `x-forwarded-`.
+const FORWARDED: [&str; 6] =
+    ["forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"];
 
 /// Finds out who calls, and tells those inside.
 pub(crate) async fn require_key(State(app): State<App>, mut request: Request, next: Next) -> Response {
@@ -74,5 +76,12 @@ fn may_come_without(app: &App, request: &Request) -> bool {
     app.options().keys == KeyRule::NotOnLoopback
         && peer.is_some_and(|ConnectInfo(peer)| peer.ip().to_canonical().is_loopback())
         && origin::asked(request).is_some_and(|asked| asked.is_loopback())
-        && !FORWARDED.iter().any(|name| request.headers().contains_key(*name))
+        && !may_be_forwarded(request)
+}
+
+/// Whether a proxy on this machine may have passed it on for somebody else. One that adds no header often speaks HTTP/1.0,
+/// as nginx does unless it is told otherwise, and no caller of today does.
+fn may_be_forwarded(request: &Request) -> bool {
+    let is_of_proxies = |name: &str| name.starts_with("x-forwarded-") || FORWARDED.contains(&name);
+    request.version() < Version::HTTP_11 || request.headers().keys().any(|name| is_of_proxies(name.as_str()))
 }

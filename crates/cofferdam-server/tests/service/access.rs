@@ -3,6 +3,8 @@
 use cofferdam_core::{Actor, KeyId, Scope};
 use cofferdam_server::KeyRule;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::fixture::{Place, Setup, answer, http, repository};
 
@@ -134,14 +136,44 @@ async fn without_a_key_only_this_machine_gets_in_and_never_beyond_the_lists() {
     let list = || http().get(place.url("/api/v1/runs"));
     assert_eq!(answer(list()).await.status, 200);
     assert_eq!(answer(list().header("x-api-key", "cof_wrong")).await.refusal(), (401, "UNAUTHORIZED"));
-    let proxied = list().header("x-forwarded-for", "203.0.113.7");
-    assert_eq!(answer(proxied).await.refusal(), (401, "UNAUTHORIZED"));
     let host = http()
         .post(place.url("/api/v1/runs"))
         .json(&json!({ "command": ["true"], "options": { "mode": "host" } }));
     assert_eq!(answer(host).await.refusal(), (403, "NOT_ALLOWED"));
     let form = http().post(place.url("/api/v1/runs")).header("content-type", "text/plain").body("{}");
     assert_eq!(answer(form).await.refusal(), (415, "UNSUPPORTED_MEDIA_TYPE"));
+}
+
+#[tokio::test]
+async fn what_a_proxy_may_have_passed_on_needs_a_key() {
+    let place = Place::with(Setup { keys: KeyRule::NotOnLoopback, ..Setup::default() }).await;
+    for name in [
+        "forwarded",
+        "via",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "X-Forwarded-Proto",
+        "x-forwarded-port",
+        "x-real-ip",
+    ] {
+        let proxied = http().get(place.url("/api/v1/runs")).header(name, "203.0.113.7");
+        assert_eq!(answer(proxied).await.refusal(), (401, "UNAUTHORIZED"), "{name}");
+    }
+    // As nginx passes a request on that is told no more than `proxy_pass`.
+    let status = async |version: &str, more: &str| {
+        let mut stream = TcpStream::connect(place.address).await.unwrap();
+        let head = format!(
+            "GET /api/v1/runs {version}\r\nhost: {}\r\nconnection: close\r\n{more}\r\n",
+            place.address
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = vec![0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        String::from_utf8(answer).unwrap().split_off("HTTP/1.x ".len())
+    };
+    assert_eq!(status("HTTP/1.0", "").await, "401");
+    assert_eq!(status("HTTP/1.0", &format!("x-api-key: {}\r\n", place.read)).await, "200");
+    assert_eq!(status("HTTP/1.1", "").await, "200", "it is the version that is refused");
 }
 
 #[tokio::test]

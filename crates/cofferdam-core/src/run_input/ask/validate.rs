@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::AskInput;
+use super::output_schema::check_output_schema;
 use super::tools::{Project, of_vendor, tools_of};
 use crate::direct::{DirectSetup, Effort, Thinking};
 use crate::egress::{Budget, EgressPolicy, printable};
@@ -169,7 +170,10 @@ fn schema_of(format: &Value) -> Result<Value, InputError> {
         Some(schema) if schema.to_string().len() > LONGEST_OUTPUT_SCHEMA_BYTES => {
             refuse(&format!("must not be longer than {LONGEST_OUTPUT_SCHEMA_BYTES} bytes"))
         }
-        Some(schema) => Ok(schema.clone()),
+        Some(schema) => match check_output_schema(schema) {
+            Ok(_) => Ok(schema.clone()),
+            Err(problem) => Err(InputError::invalid(OUTPUT_FORMAT, problem.to_string(), problem.hint())),
+        },
         None => refuse("is not an output format"),
     }
 }

@@ -120,6 +120,13 @@ fn what_is_wrong_is_named_with_what_was_meant() {
             "the schema is not an object",
         ),
         (
+            AskOptions {
+                output_format: Some(json!({ "type": "json_schema", "schema": { "not": { "$ref": "#" } } })),
+                ..base()
+            },
+            "options.output_format: the schema refers to itself more than once for the same value (`#`); let it",
+        ),
+        (
             AskOptions { thinking: Some(json!({ "type": "deep" })), ..base() },
             "options.thinking: is not a way to think",
         ),
