@@ -58,9 +58,6 @@ pub mod gateway {
     pub const OPENAI: &str = "/model/openai";
     /// The header of an answer of the broker's own that refuses a call, because a budget of the run is spent. Its value is which.
     pub const BUDGET: &str = "cofferdam-budget";
-    /// The header of an answer of the broker's own in place of the model's server's, so that an agent does not try again. Its value
-    /// is the status that the server answered with.
-    pub const MODEL_STATUS: &str = "cofferdam-model-status";
     /// The path below which the run's own repository is.
     pub const GIT: &str = "/git";
 

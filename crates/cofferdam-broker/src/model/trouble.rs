@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use cofferdam_core::{ModelTrouble, TroubleKind, Vendor, gateway};
+use cofferdam_core::{ModelTrouble, TroubleKind, Vendor};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::Value;
@@ -61,12 +61,7 @@ impl Failure<'_> {
             _ => None,
         };
         let response = match final_word {
-            Some(message) => {
-                let mut last = error_response(self.vendor, StatusCode::BAD_REQUEST, &message);
-                let status = HeaderValue::from(self.status.as_u16());
-                last.headers_mut().insert(gateway::MODEL_STATUS, status);
-                last
-            }
+            Some(message) => error_response(self.vendor, StatusCode::BAD_REQUEST, &message),
             None => self.passed_on(said, &trouble.message, retry_after),
         };
         (trouble, response)
@@ -217,9 +212,6 @@ mod tests {
             let wait = response.headers().get(RETRY_AFTER).map(|it| it.to_str().unwrap().to_owned());
             let capped = retry.filter(|_| told != 400).map(|_| "20".to_owned());
             assert_eq!(wait, capped, "{status}");
-            let own_word =
-                response.headers().get(gateway::MODEL_STATUS).map(|it| it.to_str().unwrap().to_owned());
-            assert_eq!(own_word, (told == 400).then(|| status.to_string()), "{status}");
         }
     }
 

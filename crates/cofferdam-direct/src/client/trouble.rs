@@ -26,21 +26,15 @@ pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> M
         408 | 409 | 500.. => TroubleKind::Overloaded,
         _ => TroubleKind::Rejected,
     };
-    let told = of_the_server(headers).unwrap_or(status.as_u16());
     let retry_after_ms = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     ModelTrouble {
         kind,
-        message: with_cause(&format!("the model's server answered with {told}"), said),
-        status: Some(told),
+        message: with_cause(&format!("the model's server answered with {}", status.as_u16()), said),
+        status: Some(status.as_u16()),
         retry_after_ms: retry_after_ms
             .and_then(|text| text.trim().parse::<u64>().ok())
             .map(|s| s.saturating_mul(1000)),
     }
-}
-
-/// What the model's server answered with, where the broker answers in another way: a final word must not be tried again.
-fn of_the_server(headers: &HeaderMap) -> Option<u16> {
-    headers.get(gateway::MODEL_STATUS)?.to_str().ok()?.parse().ok()
 }
 
 /// There was no answer at all.
