@@ -17,6 +17,9 @@ pub struct Conversation {
     report: Option<Value>,
     /// How long the model's server took for its answers.
     api_ms: u64,
+    /// The status that its server refused the last call with, as the broker saw it. The conversation is told another one where
+    /// asking again would be of no use.
+    refused: Option<u64>,
 }
 
 /// One answer of the model, and what came after it.
@@ -52,7 +55,14 @@ impl Conversation {
     /// Of a run of which nothing is known yet.
     #[must_use]
     pub fn of(run: &RunId) -> Self {
-        Self { run: run.clone(), setup: Value::Null, turns: BTreeMap::new(), report: None, api_ms: 0 }
+        Self {
+            run: run.clone(),
+            setup: Value::Null,
+            turns: BTreeMap::new(),
+            report: None,
+            api_ms: 0,
+            refused: None,
+        }
     }
 
     /// Whose conversation it is.
@@ -102,7 +112,9 @@ impl Conversation {
             }
             EventType::ModelUsage => {
                 self.api_ms = self.api_ms.saturating_add(data["duration_ms"].as_u64().unwrap_or(0));
+                self.refused = None;
             }
+            EventType::ModelError => self.refused = data["status"].as_u64(),
             _ => {}
         }
     }
@@ -129,7 +141,8 @@ impl Conversation {
     /// What the model's server answered last, if it refused.
     #[must_use]
     pub fn api_error_status(&self) -> Option<u64> {
-        self.report.as_ref()?["api_error_status"].as_u64()
+        let told = self.report.as_ref()?["api_error_status"].as_u64()?;
+        Some(self.refused.unwrap_or(told))
     }
 
     /// What was used, as the SDK names it.
@@ -199,8 +212,11 @@ impl Conversation {
             } else { json!([]) },
         });
         let fields = result.as_object_mut().expect("it was made as an object");
-        let optional = ["structured_output", "terminal_reason", "api_error_status"];
+        let optional = ["structured_output", "terminal_reason"];
         copy(report, fields, &optional);
+        if let Some(status) = self.api_error_status() {
+            fields.insert("api_error_status".to_owned(), json!(status));
+        }
         match (ending.success, self.result(), ending.error) {
             (true, said, _) => drop(fields.insert("result".to_owned(), json!(said.unwrap_or_default()))),
             // The words of the run's outcome are those that its state says, so that two reasons never differ.

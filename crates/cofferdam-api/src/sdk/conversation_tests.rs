@@ -197,6 +197,20 @@ fn how_long_the_models_server_took_is_added_up() {
 }
 
 #[test]
+fn the_status_is_the_one_that_the_models_server_answered_with() {
+    let finished = json!({ "how": "finished", "result": { "subtype": "success", "api_error_status": 400 } });
+    let ended = |said: Said| said.say(1, EventType::AgentFinished, finished.clone()).conversation();
+    let refused = |said: Said| said.say(1, EventType::ModelError, json!({ "kind": "quota", "status": 429 }));
+    let first = ended(refused(Said::new()));
+    assert_eq!(first.api_error_status(), Some(429));
+    assert_eq!(first.messages(&ENDED).last().unwrap()["api_error_status"], 429);
+    // That one was got over, and it failed for another reason.
+    let answered = refused(Said::new()).say(1, EventType::ModelUsage, json!({ "duration_ms": 1 }));
+    assert_eq!(ended(answered).api_error_status(), Some(400));
+    assert_eq!(refused(two_turns()).conversation().api_error_status(), None);
+}
+
+#[test]
 fn what_the_vendor_searched_is_part_of_the_answer_and_what_a_person_says_is_not() {
     let events = Said::new()
         .say(1, EventType::AgentToolUse,
