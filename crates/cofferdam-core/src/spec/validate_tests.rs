@@ -71,7 +71,7 @@ fn a_text_has_to_say_something_and_has_an_end() {
     ] {
         assert_eq!(with(title, description).unwrap_err().field, field);
     }
-    assert!(check_spec_update(&UpdateSpecInput::default()).is_err());
+    assert!(check_spec_update(&UpdateSpecInput::default()).is_ok(), "it changes nothing");
     assert!(check_spec_update(&UpdateSpecInput { archived: Some(true), ..Default::default() }).is_ok());
     assert_eq!(check_rejection(Some(" use the tax table ")), Ok("use the tax table"));
     assert!(check_rejection(Some(" ")).is_err() && check_rejection(None).is_err());
