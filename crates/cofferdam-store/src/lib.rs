@@ -70,5 +70,5 @@ pub use spec::{
     Decided, Executed, NewSpec, PhaseNews, SpecEdit, SpecExecution, SpecList, SpecVersion, WrittenOutput,
 };
 pub use sqlite::Sqlite;
-pub use store::{ConfigEntry, Store};
+pub use store::{ConfigEntry, MOST_PENDING_BYTES, MOST_PENDING_MESSAGES, Store};
 pub use wake::{Listens, Wakes, wake_all};

@@ -225,6 +225,21 @@ async fn messages_wait_for_delivery_and_a_run_that_has_ended_takes_none() {
 }
 
 #[tokio::test]
+async fn a_run_whose_messages_wait_says_when_it_takes_no_more() {
+    let place = Place::start().await;
+    let run = place.queued().await;
+    let (path, steer) = (format!("/api/v1/runs/{run}/messages"), json!({ "kind": "steer", "content": "x" }));
+    for _ in 0..100 {
+        assert_eq!(place.post(&path, &place.run, &steer).await.status, 202);
+    }
+    let refused = place.post(&path, &place.run, &steer).await;
+    assert_eq!(refused.refusal(), (429, "TOO_MANY_MESSAGES"));
+    assert_eq!(refused.body["details"]["pending"], 100);
+    let other = format!("/api/v1/runs/{}/messages", place.queued().await);
+    assert_eq!(place.post(&other, &place.run, &steer).await.status, 202, "another run has its own room");
+}
+
+#[tokio::test]
 async fn what_a_run_leaves_is_handed_out_byte_for_byte_and_nothing_else_is() {
     let place = Place::start().await;
     let client = place.client(&place.read);

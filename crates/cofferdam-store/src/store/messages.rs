@@ -11,14 +11,28 @@ use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
 use crate::message::{Message, MessageId, MessageRecord};
-use crate::session::{Row, Session, values};
+use crate::session::{Row, Session, Sql, values};
 use crate::stored::{require_text, without_nul};
 
+/// The most messages of a run that wait for delivery. Its node reads all of them at each look.
+pub const MOST_PENDING_MESSAGES: u64 = 100;
+/// The most bytes of theirs.
+pub const MOST_PENDING_BYTES: u64 = 1 << 20;
+
+const PENDING: Sql = Sql::differs(
+    "SELECT count(*) AS messages, coalesce(sum(length(CAST(content AS BLOB))), 0) AS bytes FROM messages \
+     WHERE run = ?1 AND state = 'accepted'",
+    "SELECT count(*) AS messages, coalesce(sum(octet_length(content)), 0) AS bytes FROM messages \
+     WHERE run = ?1 AND state = 'accepted'",
+);
+
 impl Store {
-    /// Accepts a message for a run that has not ended.
+    /// Accepts a message for a run that has not ended. One without text, such as an interrupt, is not refused for the bytes of those
+    /// before it.
     ///
     /// # Errors
-    /// [`Error::RunEnded`], [`Error::NotFound`], or [`Error::Text`] for one that holds a NUL character.
+    /// [`Error::RunEnded`], [`Error::NotFound`], [`Error::TooManyMessages`] while as many wait as may, or [`Error::Text`] for
+    /// one that holds a NUL character.
     pub async fn add_message(
         &self,
         mandate: &Mandate,
@@ -34,6 +48,7 @@ impl Store {
                 if state_of(session, &run).await?.is_final() {
                     return Err(Error::RunEnded { run: run.clone() });
                 }
+                refuse_if_full(session, &run, content.len()).await?;
                 let id: i64 = session
                     .one(
                         "INSERT INTO messages (run, kind, content, state, created_at) \
@@ -64,6 +79,21 @@ impl Store {
             require_running(session, &lease).await?;
             let run = &lease.attempt().run;
             session.all(SQL, values![run], |row| read_message(run.as_str(), row)).await
+        })
+        .await
+    }
+
+    /// Whether one of them is an interrupt.
+    ///
+    /// # Errors
+    /// [`Error::StaleLease`] or [`Error::AlreadyFinal`].
+    pub async fn has_pending_interrupt(&self, lease: &Lease) -> Result<bool, Error> {
+        const SQL: &str = "SELECT EXISTS (SELECT 1 FROM messages WHERE run = ?1 AND state = 'accepted' \
+                   AND kind = 'interrupt')";
+        let lease = lease.clone();
+        self.read(async move |session| {
+            require_running(session, &lease).await?;
+            session.one(SQL, values![&lease.attempt().run], |row| row.first()).await
         })
         .await
     }
@@ -111,6 +141,15 @@ impl Store {
         }
         Ok(stored)
     }
+}
+
+/// Refuses a message of so many bytes for which there is no room. The run's row is locked by now, so that no other comes between.
+async fn refuse_if_full(session: &mut Session<'_>, run: &RunId, bytes: usize) -> Result<(), Error> {
+    let read = |row: Row<'_>| Ok((row.get::<u64>("messages")?, row.get::<u64>("bytes")?));
+    let (messages, pending) = session.one(PENDING, values![run], read).await?;
+    let fits = messages < MOST_PENDING_MESSAGES
+        && (bytes == 0 || pending.saturating_add(bytes as u64) <= MOST_PENDING_BYTES);
+    if fits { Ok(()) } else { Err(Error::TooManyMessages { run: run.clone(), messages, bytes: pending }) }
 }
 
 fn read_message(run: &str, row: Row<'_>) -> Result<Message, Error> {
