@@ -29,6 +29,7 @@ mod names;
 mod node_record;
 mod node_request;
 mod options;
+mod page;
 mod postgres;
 mod process_record;
 mod record;
@@ -59,6 +60,7 @@ pub use message::{Message, MessageId, MessageRecord};
 pub use node_record::{ModeReport, NodeHealth, NodeRecord, NodeReport};
 pub use node_request::{AskedRequest, NewNodeRequest, NodeRequest, RequestState};
 pub use options::{Pooler, PostgresOptions, StoreOptions};
+pub use page::{MOST_PAGE_BYTES, Page};
 pub use postgres::Postgres;
 pub use process_record::{ProcessRecord, ProcessReport, ServiceRecord, ServiceReport};
 pub use record::{

@@ -1,8 +1,9 @@
 //! Making, listing, ending and repeating runs.
 
-use cofferdam_api::{CreateRunRequest, RunOptions, RunQuery, SendMessageRequest};
+use cofferdam_api::{CreateRunRequest, EventsQuery, RunOptions, RunQuery, SendMessageRequest};
 use cofferdam_core::{
-    Agent, FailureClass, LimitsRule, MessageKind, Mode, Network, Outcome, RunState, Source, Work,
+    Agent, EventType, FailureClass, LimitsRule, MessageKind, Mode, Network, NewEvent, Outcome, RunState,
+    Source, Work,
 };
 use serde_json::json;
 
@@ -237,6 +238,28 @@ async fn a_run_whose_messages_wait_says_when_it_takes_no_more() {
     assert_eq!(refused.body["details"]["pending"], 100);
     let other = format!("/api/v1/runs/{}/messages", place.queued().await);
     assert_eq!(place.post(&other, &place.run, &steer).await.status, 202, "another run has its own room");
+}
+
+#[tokio::test]
+async fn a_page_of_long_events_is_short_and_the_next_one_goes_on() {
+    let place = Place::start().await;
+    let client = place.client(&place.read);
+    let run = place.queued().await;
+    let claimed = place.claim(&run).await;
+    let long = "x".repeat(1 << 20);
+    for _ in 0..6 {
+        let told = NewEvent::new(1_000, EventType::Log, json!({ "text": long }));
+        place.store.append(&claimed.lease, &[told]).await.unwrap();
+    }
+    let (mut read, mut after, mut pages) = (0, None, 0);
+    loop {
+        let page = client.events(&run, &EventsQuery { after, limit: Some(1_000) }).await.unwrap();
+        if page.events.is_empty() {
+            break;
+        }
+        (read, after, pages) = (read + page.events.len(), Some(page.next_after), pages + 1);
+    }
+    assert_eq!((read, pages), (8, 2));
 }
 
 #[tokio::test]

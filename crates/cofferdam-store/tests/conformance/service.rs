@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use crate::fixture::{at, claimed_run, dead, event_types, left, line, lost, node, owner, request, seal};
 use crate::on_every_store;
 use cofferdam_core::{
-    KeyId, MessageKind, Mode, Outcome, Project, ProjectId, Role, RunState, Scope, Scopes, Source,
+    KeyId, MessageKind, Mode, Outcome, OwnerName, Project, ProjectId, Role, RunState, Scope, Scopes, Source,
+    Work,
 };
 use cofferdam_store::{
     ArtifactPlace, Expired, Left, ModeReport, NewArtifact, NewKey, NodeHealth, NodeRecord, NodeReport,
@@ -114,6 +115,34 @@ on_every_store! {
         assert_eq!(seen, [5, 4, 2, 1].map(|number| request(number).id));
         let counts = store.state_counts(2_000).await.unwrap();
         assert_eq!((counts.counts, counts.oldest_waiting_ms), (vec![(RunState::Queued, 5)], Some(1_000)));
+    }
+
+    async fn a_page_of_runs_ends_where_it_is_long_and_the_next_one_goes_on(fixture: Fixture) {
+        let store = fixture.open().await;
+        for number in 1..=9_u64 {
+            let mut request = request(number.into());
+            request.work = Work::Program { argv: vec!["true".to_owned(), "x".repeat(1 << 20)] };
+            store.enqueue(&at(1_000 + number / 2), &request, None).await.unwrap();
+        }
+        for owner in [None, Some(OwnerName::system())] {
+            let mut filter = RunFilter { owner, ..RunFilter::newest(500) };
+            let whole = store.list_runs(&filter).await.unwrap();
+            assert_eq!(whole.len(), 9, "whoever wants all of them has all of them");
+            let (mut pages, mut seen) = (Vec::new(), Vec::new());
+            loop {
+                let page = store.runs_page(&filter).await.unwrap();
+                pages.push(page.rows.len());
+                let Some(last) = page.rows.last() else { break };
+                filter.after = Some(RunCursor { created_at_ms: last.created_at_ms, run: last.request.id.clone() });
+                let is_full = page.is_full(filter.newest);
+                seen.extend(page.rows);
+                if !is_full {
+                    break;
+                }
+            }
+            assert_eq!(pages, [4, 4, 1]);
+            assert_eq!(seen, whole);
+        }
     }
 
     async fn attempts_and_messages_are_read_back(fixture: Fixture) {
