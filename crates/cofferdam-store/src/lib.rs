@@ -65,8 +65,8 @@ pub use postgres::Postgres;
 pub use process_record::{ProcessRecord, ProcessReport, ServiceRecord, ServiceReport};
 pub use record::{
     AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
-    LiveRun, NewArtifact, NewTurns, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord,
-    SaidMessage, Slots, StateCounts, StoredTurn,
+    LetterCursor, LiveRun, NewArtifact, NewTurns, Replay, ReservedRun, Retention, RunCursor, RunFilter,
+    RunMark, RunRecord, SaidMessage, Slots, StateCounts, StoredTurn,
 };
 pub use spec::{
     Decided, Executed, NewSpec, PhaseNews, SpecEdit, SpecExecution, SpecList, SpecVersion, WrittenOutput,

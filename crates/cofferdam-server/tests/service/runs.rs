@@ -1,6 +1,6 @@
 //! Making, listing, ending and repeating runs.
 
-use cofferdam_api::{CreateRunRequest, EventsQuery, RunOptions, RunQuery, SendMessageRequest};
+use cofferdam_api::{CreateRunRequest, EventsQuery, MessagesQuery, RunOptions, RunQuery, SendMessageRequest};
 use cofferdam_core::{
     Agent, EventType, FailureClass, LimitsRule, MessageKind, Mode, Network, NewEvent, Outcome, RunState,
     Source, Work,
@@ -200,7 +200,7 @@ async fn messages_wait_for_delivery_and_a_run_that_has_ended_takes_none() {
     let run = place.queued().await;
     let steer = SendMessageRequest { kind: MessageKind::Steer, content: "Use tabs.".to_owned() };
     let sent = client.send_message(&run, &steer).await.unwrap();
-    assert_eq!(client.messages(&run).await.unwrap().messages, [sent]);
+    assert_eq!(client.messages(&run, &MessagesQuery::default()).await.unwrap().messages, [sent]);
     let sandbox = client.run(&run).await.unwrap().sandbox_id;
     let alias = format!("/api/v1/sandboxes/{sandbox}");
     let by_sandbox = place.get(&format!("{alias}/messages"), &place.read).await;
@@ -233,6 +233,12 @@ async fn a_run_whose_messages_wait_says_when_it_takes_no_more() {
     for _ in 0..100 {
         assert_eq!(place.post(&path, &place.run, &steer).await.status, 202);
     }
+    let first = place.get(&format!("{path}?limit=60"), &place.read).await;
+    assert_eq!(first.body["messages"].as_array().map(Vec::len), Some(60));
+    let after = first.body["next_after"].as_u64().expect("there are more");
+    let second = place.get(&format!("{path}?limit=60&after={after}"), &place.read).await;
+    assert_eq!(second.body["messages"].as_array().map(Vec::len), Some(40));
+    assert_eq!(second.body["next_after"], json!(null));
     let refused = place.post(&path, &place.run, &steer).await;
     assert_eq!(refused.refusal(), (429, "TOO_MANY_MESSAGES"));
     assert_eq!(refused.body["details"]["pending"], 100);

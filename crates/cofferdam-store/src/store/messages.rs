@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
 use crate::message::{Message, MessageId, MessageRecord};
+use crate::page::{Page, most_page_bytes};
 use crate::session::{Row, Session, Sql, values};
 use crate::stored::{require_text, without_nul};
 
@@ -18,6 +19,18 @@ use crate::stored::{require_text, without_nul};
 pub const MOST_PENDING_MESSAGES: u64 = 100;
 /// The most bytes of theirs.
 pub const MOST_PENDING_BYTES: u64 = 1 << 20;
+
+const AFTER: Sql = Sql::differs(
+    "SELECT id, kind, content, created_at, state, reason, settled_at FROM messages WHERE run = ?1 AND id > ?2 \
+     ORDER BY id LIMIT ?3",
+    concat!(
+        "SELECT * FROM (SELECT id, kind, content, created_at, state, reason, settled_at, \
+         sum(octet_length(content)) OVER (ORDER BY id) - octet_length(content) AS before \
+         FROM messages WHERE run = ?1 AND id > ?2 ORDER BY id LIMIT ?3) AS page WHERE before < ",
+        most_page_bytes!(),
+        " ORDER BY id"
+    ),
+);
 
 const PENDING: Sql = Sql::differs(
     "SELECT count(*) AS messages, coalesce(sum(length(CAST(content AS BLOB))), 0) AS bytes FROM messages \
@@ -98,16 +111,21 @@ impl Store {
         .await
     }
 
-    /// All messages into a run and what became of them, oldest first.
+    /// The messages into a run after this number and what became of them, oldest first: at most `limit`, and no more than a
+    /// page holds.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn messages(&self, run: &RunId) -> Result<Vec<MessageRecord>, Error> {
-        const SQL: &str = "SELECT id, kind, content, created_at, state, reason, settled_at FROM messages WHERE run = ?1 \
-                   ORDER BY id";
+    pub async fn messages_page(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Page<MessageRecord>, Error> {
         let run = run.clone();
         self.read(async move |session| {
-            session.all(SQL, values![&run], |row| read_record(run.as_str(), row)).await
+            let read = |row: Row<'_>| Ok((read_record(run.as_str(), row)?, row.bytes("content")?));
+            session.page(AFTER, values![&run, after, limit], read).await
         })
         .await
     }

@@ -65,6 +65,28 @@ on_every_store! {
         store.add_message(&at(1_601), run, MessageKind::Steer, "x").await.expect("there is room again");
     }
 
+    async fn a_page_of_messages_ends_where_it_is_long_and_the_next_one_goes_on(fixture: Fixture) {
+        let store = fixture.open().await;
+        let claimed = claimed_run(&store, 1).await;
+        let run = &claimed.attempt.run;
+        let long = "x".repeat(usize::try_from(MOST_PENDING_BYTES).unwrap());
+        for _ in 0..6 {
+            let id = store.add_message(&at(1_500), run, MessageKind::Steer, &long).await.unwrap();
+            store.mark_message(&claimed.lease, id, &Receipt::Delivered { taken_as: None }, 1_600).await.unwrap();
+        }
+        let (mut pages, mut after) = (Vec::new(), 0);
+        loop {
+            let page = store.messages_page(run, after, 500).await.unwrap();
+            pages.push(page.rows.len());
+            match page.rows.last().filter(|_| page.is_full(500)) {
+                Some(last) => after = u64::try_from(last.message.id.number()).unwrap(),
+                None => break,
+            }
+        }
+        assert_eq!(pages, [4, 2]);
+        assert_eq!(store.messages_page(run, 0, 1).await.unwrap().rows.len(), 1);
+    }
+
     async fn a_message_to_a_run_that_has_ended_is_refused(fixture: Fixture) {
         let store = fixture.open().await;
         let claimed = claimed_run(&store, 1).await;

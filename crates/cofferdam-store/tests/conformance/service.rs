@@ -159,7 +159,7 @@ on_every_store! {
         assert_eq!(attempts.len(), 1);
         assert_eq!((attempts[0].number, attempts[0].ended_at_ms), (1, Some(2_000)));
         assert_eq!((attempts[0].seal.clone(), attempts[0].outcome.clone()), (Some(seal()), Some(lost())));
-        let messages = store.messages(run).await.unwrap();
+        let messages = store.messages_page(run, 0, 500).await.unwrap().rows;
         let states: Vec<_> = messages.iter().map(|one| (one.message.id, one.receipt.clone())).collect();
         let refused = Receipt::Refused { reason: "run_ended".to_owned() };
         assert_eq!(states, [(message, Some(delivered)), (late, Some(refused))]);

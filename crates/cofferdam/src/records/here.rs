@@ -43,7 +43,7 @@ impl Here {
 
     /// The runs that failed for good, the newest first.
     pub(crate) async fn letters(&self) -> Result<Vec<KeptLetter>, Failure> {
-        self.operations().list_dead_letters(&ACTOR).await.map_err(failure)
+        self.operations().list_all_dead_letters(&ACTOR).await.map_err(failure)
     }
 
     /// Judges whether a run that failed may be done again.
