@@ -2,7 +2,7 @@
 
 use cofferdam_core::{DeadLetter, RunId, RunState};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::schema::RunIdText;
 
@@ -25,9 +25,27 @@ pub struct DeadLetterResponse {
     pub replay_state: Option<RunState>,
 }
 
-/// All of them, the newest first.
+/// A page of them, the newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DeadLetterList {
     /// The letters.
     pub dead_letters: Vec<DeadLetterResponse>,
+    /// What to pass as `cursor` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// Which letters to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct DeadLettersQuery {
+    /// At most so many in one page; 500 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 500)]
+    pub limit: Option<u32>,
+    /// Where the page before ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(pattern = "^[0-9]{1,19}\\.run_[0-9a-hjkmnp-tv-z]{26}$")]
+    pub cursor: Option<String>,
 }

@@ -153,6 +153,8 @@ codes! {
     RepositoryRefused = "REPOSITORY_REFUSED", 422;
     /// The model's server said `429` for longer than was waited.
     RateLimited = "RATE_LIMITED", 429;
+    /// As many messages wait for the run as may; its agent has to take some first.
+    TooManyMessages = "TOO_MANY_MESSAGES", 429;
     /// There is neither a key nor a login for the model, or its server refused it.
     MissingApiKey = "MISSING_API_KEY", 500;
     /// The run ended without its agent having had its chance: no workspace, no sandbox, a lost node.

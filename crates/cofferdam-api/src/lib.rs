@@ -35,14 +35,14 @@ pub use artifact::{ArtifactList, ArtifactResponse};
 pub use audit::{AuditList, AuditQuery, AuditResponse};
 pub use client::{Client, ClientError};
 pub use config::{ChangeConfigRequest, ConfigResponse, EffectiveEnvironment};
-pub use dead_letter::{DeadLetterList, DeadLetterResponse};
+pub use dead_letter::{DeadLetterList, DeadLetterResponse, DeadLettersQuery};
 pub use dry_run::{DryRunResponse, ExecuteAnswer};
 pub use error::{ErrorBody, ErrorCode};
 pub use event::{EventResponse, EventsPage, EventsQuery, RunEnd};
 pub use execute::{ExecuteMetadata, ExecuteResponse, Usage};
 pub use health::{HealthResponse, HealthStatus, ReadyResponse};
 pub use key::{KeyList, KeyResponse, MadeKeyResponse};
-pub use message::{MessageList, MessageResponse, SendMessageRequest};
+pub use message::{MessageList, MessageResponse, MessagesQuery, SendMessageRequest};
 pub use node::{NodeList, NodeResponse};
 pub use process::{
     LogLine, ProcessAnswer, ProcessList, ProcessLogQuery, ProcessLogResponse, ProcessQuery, ProcessResponse,

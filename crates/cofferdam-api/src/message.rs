@@ -3,7 +3,7 @@
 use cofferdam_core::strict_json::present;
 use cofferdam_core::{MessageKind, MessageState};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 /// What is said to a live agent. In place of `kind`, the words of other services are understood as `message_type`:
 /// `user_message` is `follow_up`, `guardian_nudge` and `system` are `steer`, `interrupt` is itself.
@@ -87,11 +87,29 @@ pub struct MessageResponse {
     pub settled_at_ms: Option<u64>,
 }
 
-/// The messages into a run, the oldest first.
+/// A page of the messages into a run, the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MessageList {
     /// The messages.
     pub messages: Vec<MessageResponse>,
+    /// What to pass as `after` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_after: Option<u64>,
+}
+
+/// Which messages to list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct MessagesQuery {
+    /// Only messages after this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 0, maximum = 9_007_199_254_740_991_u64)]
+    pub after: Option<u64>,
+    /// At most so many in one page; 500 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 500)]
+    pub limit: Option<u32>,
 }
 
 #[cfg(test)]

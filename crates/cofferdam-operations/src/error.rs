@@ -22,6 +22,18 @@ pub enum Error {
     /// The run has ended, and takes no more of this.
     #[error("run {0} has ended")]
     RunEnded(RunId),
+    /// As many messages wait for the run as may.
+    #[error(
+        "{messages} messages of {bytes} bytes wait for run {run}, and it takes no more until its agent has taken some"
+    )]
+    TooManyMessages {
+        /// Which.
+        run: RunId,
+        /// How many wait.
+        messages: u64,
+        /// How long they are together.
+        bytes: u64,
+    },
     /// The run has not ended.
     #[error("run {run} has not ended; it is {state}")]
     RunNotEnded {
@@ -133,6 +145,9 @@ impl From<cofferdam_store::Error> for Error {
         match error {
             Stored::NotFound { run } => Self::RunNotFound(run),
             Stored::RunEnded { run } => Self::RunEnded(run),
+            Stored::TooManyMessages { run, messages, bytes } => {
+                Self::TooManyMessages { run, messages, bytes }
+            }
             Stored::NotFinal { run, state } => Self::RunNotEnded { run, state },
             Stored::NoSuchSpec { spec } => Self::SpecNotFound(spec),
             Stored::SpecBusy { spec, run } => Self::SpecBusy { spec, run },

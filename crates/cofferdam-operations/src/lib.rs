@@ -35,13 +35,14 @@ pub use asking::{Answered, CheckPlace};
 pub use audit::AuditPage;
 pub use clock::now_ms;
 pub use config::{ConfigChange, ConfigChanged, NodeTrial};
+pub use dead_letters::LetterPage;
 pub use error::Error;
 pub use keys::{KeyText, MadeKey, NotAKey};
 pub use processes::{AskedService, Process, ProcessService, Started, Starting, Stopped, StoppedAll};
 pub use random::random_bits;
 pub use runs::{
-    Accepted, Cancelled, EventPage, Judged, MOST_MESSAGE_CHARACTERS, NewAsk, NewRun, RunPage, SentMessage,
-    Way,
+    Accepted, Cancelled, EventPage, Judged, MOST_MESSAGE_CHARACTERS, MessagePage, NewAsk, NewRun, RunPage,
+    SentMessage, Way,
 };
 pub use specs::{
     CancelledSpec, DecidedSpec, Decision, ExecutedSpec, LaunchedSpec, NewExecution, SpecEvent, SpecEventPage,

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use cofferdam_api::{ErrorBody, ErrorCode};
 use cofferdam_core::{InputError, InputErrorKind, InputSyntax, Refusal, RefusalReason, Scope, with_causes};
 use cofferdam_operations::NodeTrial;
+use cofferdam_store::{MOST_PENDING_BYTES, MOST_PENDING_MESSAGES};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -92,6 +93,16 @@ impl From<cofferdam_operations::Error> for ApiError {
             Error::RunNotFound(_) => Self::new(ErrorCode::RunNotFound, text),
             Error::RunEnded(run) => Self::new(ErrorCode::RunEnded, text)
                 .with(json!({ "reason": RefusalReason::RunEnded.as_str(), "run_id": run })),
+            Error::TooManyMessages { run, messages, bytes } => Self::new(ErrorCode::TooManyMessages, text)
+                .with(json!({
+                    "run_id": run,
+                    "pending": messages,
+                    "pending_bytes": bytes,
+                    "hint": format!(
+                        "wait until the agent has taken some: GET /api/v1/runs/{run}/messages says which wait; \
+                         at most {MOST_PENDING_MESSAGES} may, of {MOST_PENDING_BYTES} bytes together"
+                    ),
+                })),
             Error::RunNotEnded { run, state } => {
                 Self::new(ErrorCode::RunNotEnded, text).with(json!({ "run_id": run, "state": state }))
             }
@@ -217,6 +228,7 @@ impl From<cofferdam_store::Error> for ApiError {
             | Error::SpecBusy { .. }
             | Error::RunOfSpec { .. }
             | Error::RunEnded { .. }
+            | Error::TooManyMessages { .. }
             | Error::NotFinal { .. }
             | Error::AlreadyFinal { .. }
             | Error::RunExists { .. }

@@ -112,6 +112,18 @@ pub enum Error {
         /// The run.
         run: RunId,
     },
+    /// As many messages wait as may: those before it have to be taken first.
+    #[error(
+        "{messages} messages of {bytes} bytes wait for run {run}, and it takes no more until its agent has taken some"
+    )]
+    TooManyMessages {
+        /// The run.
+        run: RunId,
+        /// How many wait.
+        messages: u64,
+        /// How long they are together.
+        bytes: u64,
+    },
     /// There is no such message for this run.
     #[error("run {run} has no message {message}")]
     NoSuchMessage {

@@ -29,6 +29,7 @@ mod names;
 mod node_record;
 mod node_request;
 mod options;
+mod page;
 mod postgres;
 mod process_record;
 mod record;
@@ -59,16 +60,17 @@ pub use message::{Message, MessageId, MessageRecord};
 pub use node_record::{ModeReport, NodeHealth, NodeRecord, NodeReport};
 pub use node_request::{AskedRequest, NewNodeRequest, NodeRequest, RequestState};
 pub use options::{Pooler, PostgresOptions, StoreOptions};
+pub use page::{MOST_PAGE_BYTES, Page};
 pub use postgres::Postgres;
 pub use process_record::{ProcessRecord, ProcessReport, ServiceRecord, ServiceReport};
 pub use record::{
     AfterAttempt, Artifact, AttemptRecord, CancelAnswer, Enqueued, Expired, KeptLetter, Left, Letter,
-    LiveRun, NewArtifact, NewTurns, Replay, ReservedRun, Retention, RunCursor, RunFilter, RunMark, RunRecord,
-    SaidMessage, Slots, StateCounts, StoredTurn,
+    LetterCursor, LiveRun, NewArtifact, NewTurns, Replay, ReservedRun, Retention, RunCursor, RunFilter,
+    RunMark, RunRecord, SaidMessage, Slots, StateCounts, StoredTurn,
 };
 pub use spec::{
     Decided, Executed, NewSpec, PhaseNews, SpecEdit, SpecExecution, SpecList, SpecVersion, WrittenOutput,
 };
 pub use sqlite::Sqlite;
-pub use store::{ConfigEntry, Store};
+pub use store::{ConfigEntry, MOST_PENDING_BYTES, MOST_PENDING_MESSAGES, Store};
 pub use wake::{Listens, Wakes, wake_all};

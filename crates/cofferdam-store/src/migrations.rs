@@ -43,6 +43,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../migrations/sqlite/0011_specs.sql"),
         postgres: include_str!("../migrations/postgres/0011_specs.sql"),
     },
+    Migration::same(12, include_str!("../migrations/0012_claims.sql")),
 ];
 
 /// The newest version that this program knows.

@@ -287,10 +287,29 @@ pub struct KeptLetter {
     pub run: RunId,
     /// Whose it is.
     pub owner: OwnerName,
+    /// When it failed.
+    pub failed_at_ms: u64,
     /// What is kept of it.
     pub letter: DeadLetter,
     /// The newest replay of it, if there was one.
     pub replay: Option<Replay>,
+}
+
+impl KeptLetter {
+    /// Where a page ends whose last one it is.
+    #[must_use]
+    pub fn cursor(&self) -> LetterCursor {
+        LetterCursor { failed_at_ms: self.failed_at_ms, run: self.run.clone() }
+    }
+}
+
+/// Where a page of dead letters ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LetterCursor {
+    /// When the run failed.
+    pub failed_at_ms: u64,
+    /// The run.
+    pub run: RunId,
 }
 
 /// A run that replays a dead letter.

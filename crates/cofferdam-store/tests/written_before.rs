@@ -228,7 +228,7 @@ on_both_records! {
             assert_eq!(event.data, json!({ "text": SAID, "big": u64::MAX }));
         }
         let run = Name::Running.id();
-        let messages = store.messages(&run).await.expect("they can be read");
+        let messages = store.messages_page(&run, 0, 500).await.expect("they can be read").rows;
         let said: Vec<_> = messages.iter().map(|one| (one.message.kind, one.message.content.as_str(), one.receipt.clone())).collect();
         let refused = |reason: &str| Some(Receipt::Refused { reason: reason.to_owned() });
         assert_eq!(said, [
@@ -236,7 +236,7 @@ on_both_records! {
             (MessageKind::Interrupt, "stop", refused("unsupported")),
             (MessageKind::FollowUp, "and document it ☃", None),
         ]);
-        let late = store.messages(&Name::CancelledRunning.id()).await.expect("they can be read");
+        let late = store.messages_page(&Name::CancelledRunning.id(), 0, 500).await.expect("they can be read").rows;
         assert_eq!(late[0].receipt, refused("run_ended"));
         let attempt = AttemptRef { run: run.clone(), number: 1 };
         assert_eq!(store.spent(&run).await.expect("it is known"), Spent { cost_micro_usd: 110, tokens: 67, calls: 3 });
@@ -339,7 +339,7 @@ on_both_records! {
         assert_eq!(told.expect("it is stored").map(|event| event.seq), Some(18));
         let run = Name::Running.id();
         let next = store.add_message(&at(LATER_MS), &run, MessageKind::Steer, "one more").await.expect("accepted");
-        let all = store.messages(&run).await.expect("they can be read");
+        let all = store.messages_page(&run, 0, 500).await.expect("they can be read").rows;
         assert!(all.iter().all(|one| one.message.id <= next) && all.len() == 4, "{all:?}");
         let trouble = store.last_trouble(&claimed.attempt).await.expect("it is known");
         assert!(trouble.is_none_or(|trouble| trouble.kind == TroubleKind::Quota));

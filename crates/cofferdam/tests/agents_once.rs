@@ -127,9 +127,9 @@ fn code_and_texts(source: &str) -> (String, Vec<&str>) {
             let length = text.find(&end).expect("a text has an end");
             texts.push(&text[..length]);
             hashes + 1 + length + end.len()
-        } else if from.starts_with('"') {
-            let length = end_of_text(&from[1..]);
-            texts.push(&from[1..=length]);
+        } else if let Some(text) = from.strip_prefix('"') {
+            let length = end_of_text(text);
+            texts.push(&text[..length]);
             length + 2
         } else {
             // A character may be a quote; a lifetime is none.

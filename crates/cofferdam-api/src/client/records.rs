@@ -7,7 +7,7 @@ use super::{Client, ClientError};
 use crate::CreateProjectRequest;
 use crate::agent::AgentList;
 use crate::audit::{AuditList, AuditQuery};
-use crate::dead_letter::{DeadLetterList, DeadLetterResponse};
+use crate::dead_letter::{DeadLetterList, DeadLetterResponse, DeadLettersQuery};
 use crate::health::HealthResponse;
 use crate::node::NodeList;
 use crate::project::{ProjectList, ProjectResponse};
@@ -79,8 +79,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn dead_letters(&self) -> Result<DeadLetterList, ClientError> {
-        self.get("api/v1/dead-letters", &()).await
+    pub async fn dead_letters(&self, query: &DeadLettersQuery) -> Result<DeadLetterList, ClientError> {
+        self.get("api/v1/dead-letters", query).await
     }
 
     /// `GET /api/v1/dead-letters/{run}`.

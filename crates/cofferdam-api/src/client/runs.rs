@@ -10,7 +10,7 @@ use crate::artifact::ArtifactList;
 use crate::dry_run::DryRunResponse;
 use crate::event::{EventsPage, EventsQuery};
 use crate::execute::ExecuteResponse;
-use crate::message::{MessageList, MessageResponse, SendMessageRequest};
+use crate::message::{MessageList, MessageResponse, MessagesQuery, SendMessageRequest};
 use crate::run::{CancelResponse, RunList, RunResponse, SealResponse};
 
 const NO_BODY: Option<&()> = None;
@@ -122,8 +122,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn messages(&self, run: &RunId) -> Result<MessageList, ClientError> {
-        self.get(&format!("api/v1/runs/{run}/messages"), &()).await
+    pub async fn messages(&self, run: &RunId, query: &MessagesQuery) -> Result<MessageList, ClientError> {
+        self.get(&format!("api/v1/runs/{run}/messages"), query).await
     }
 
     /// `GET /api/v1/runs/{id}/diff`: the patch, byte for byte.

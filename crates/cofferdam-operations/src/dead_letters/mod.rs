@@ -2,3 +2,5 @@
 
 mod read;
 mod remove;
+
+pub use read::LetterPage;

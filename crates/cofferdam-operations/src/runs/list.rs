@@ -32,11 +32,9 @@ impl Operations {
     pub async fn list_runs(&self, actor: &Actor, input: &RunListInput) -> Result<RunPage, Error> {
         self.authorise(actor, Action::ListRuns, "", Subject::Nothing).await?;
         let filter = RunFilter { owner: self.only_owner(actor), ..filter_of(input)? };
-        let runs = self.store.list_runs(&filter).await?;
-        // One that is not full is the last. A full one may be the last as well, and then the next is empty.
-        let is_full = u32::try_from(runs.len()).is_ok_and(|read| read == filter.newest);
-        let next_cursor = runs.last().filter(|_| is_full).map(cursor_of);
-        Ok(RunPage { runs, next_cursor })
+        let page = self.store.runs_page(&filter).await?;
+        let next_cursor = page.rows.last().filter(|_| page.is_full(filter.newest)).map(cursor_of);
+        Ok(RunPage { runs: page.rows, next_cursor })
     }
 
     /// Every run that an actor may see, the newest first.

@@ -14,5 +14,5 @@ pub use ask::NewAsk;
 pub use cancel::Cancelled;
 pub use create::{Accepted, Judged, NewRun, Way};
 pub use list::RunPage;
-pub use read::EventPage;
+pub use read::{EventPage, MessagePage};
 pub use send_message::{MOST_MESSAGE_CHARACTERS, SentMessage};

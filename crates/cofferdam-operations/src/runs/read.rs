@@ -8,6 +8,7 @@ use crate::error::Error;
 
 const USUAL: u32 = 500;
 const MOST: u32 = 1_000;
+const MOST_MESSAGES: u32 = 500;
 
 /// A page of a run's events.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +19,15 @@ pub struct EventPage {
     pub next_after: u64,
     /// Whether these are the last there will ever be.
     pub ended: bool,
+}
+
+/// A page of a run's messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessagePage {
+    /// The oldest first.
+    pub messages: Vec<MessageRecord>,
+    /// Where the next page begins; `None` on the last.
+    pub next_after: Option<u64>,
 }
 
 impl Operations {
@@ -78,13 +88,26 @@ impl Operations {
         }
     }
 
-    /// The messages into a run, with their receipts, the oldest first.
+    /// The messages into a run after a number, with their receipts, the oldest first.
     ///
     /// # Errors
     /// As [`Self::read_run`].
-    pub async fn read_messages(&self, actor: &Actor, id: &RunId) -> Result<Vec<MessageRecord>, Error> {
+    pub async fn read_messages(
+        &self,
+        actor: &Actor,
+        id: &RunId,
+        after: u64,
+        limit: Option<u32>,
+    ) -> Result<MessagePage, Error> {
         self.visible_run(actor, id).await?;
-        Ok(self.store.messages(id).await?)
+        let limit = limit.unwrap_or(MOST_MESSAGES);
+        if limit == 0 || limit > MOST_MESSAGES {
+            return Err(InputError::out_of_range("limit", 1, u64::from(MOST_MESSAGES)).into());
+        }
+        let page = self.store.messages_page(id, after, limit).await?;
+        let last = page.rows.last().filter(|_| page.is_full(limit));
+        let next_after = last.and_then(|record| u64::try_from(record.message.id.number()).ok());
+        Ok(MessagePage { messages: page.rows, next_after })
     }
 
     /// What a run has spent at the model.

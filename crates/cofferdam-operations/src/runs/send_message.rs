@@ -24,7 +24,7 @@ impl Operations {
     /// Leaves a message for a run that has not ended. The receipt is an event of the run.
     ///
     /// # Errors
-    /// [`Error`]; [`Error::RunEnded`] for a run that takes no more.
+    /// [`Error`]; [`Error::RunEnded`] for a run that takes no more, [`Error::TooManyMessages`] for one that takes none now.
     pub async fn send_message(
         &self,
         actor: &Actor,

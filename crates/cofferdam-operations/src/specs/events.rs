@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use cofferdam_core::{Actor, Event, InputError, RunId, Spec, SpecId};
+use cofferdam_store::MOST_PAGE_BYTES;
 
 use crate::Operations;
 use crate::error::Error;
@@ -60,19 +61,22 @@ impl Operations {
         }
         let mut events = Vec::new();
         let mut next_after = after.clone();
+        let (mut bytes, mut is_full) = (0_usize, false);
         for run in self.runs_from(&spec, after.as_ref()).await? {
             let left = limit.saturating_sub(u32::try_from(events.len()).unwrap_or(u32::MAX));
-            if left == 0 {
+            is_full = is_full || left == 0 || bytes >= MOST_PAGE_BYTES;
+            if is_full {
                 break;
             }
             let seq = after.as_ref().filter(|after| after.run == run).map_or(0, |after| after.seq);
-            let read = self.store.events_after(&run, seq, left).await?;
-            if let Some(last) = read.last() {
+            let read = self.store.events_page(&run, seq, left).await?;
+            is_full = read.is_full(left);
+            bytes = bytes.saturating_add(read.bytes);
+            if let Some(last) = read.rows.last() {
                 next_after = Some(SpecPosition { run: run.clone(), seq: last.seq });
             }
-            events.extend(read.into_iter().map(|event| SpecEvent { run: run.clone(), event }));
+            events.extend(read.rows.into_iter().map(|event| SpecEvent { run: run.clone(), event }));
         }
-        let is_full = u32::try_from(events.len()).is_ok_and(|read| read == limit);
         let ended = spec.live_run().is_none() && !is_full;
         Ok(SpecEventPage { events, next_after, ended })
     }

@@ -67,9 +67,24 @@ pub(super) async fn one_run(
         }
     };
     drop(running);
-    let events = node.store.events_after(&run, 0, MOST_EVENTS).await.map_err(|error| with_causes(&error))?;
+    let events = events_of(node, &run).await.map_err(|error| with_causes(&error))?;
     forget(node, &run).await;
     Ok(Seen { outcome, events })
+}
+
+/// What the check told: as much as is looked at.
+async fn events_of(node: &Node, run: &RunId) -> Result<Vec<Event>, cofferdam_store::Error> {
+    let mut events: Vec<Event> = Vec::new();
+    loop {
+        let after = events.last().map_or(0, |event| event.seq);
+        let left = MOST_EVENTS.saturating_sub(u32::try_from(events.len()).unwrap_or(u32::MAX));
+        let page = node.store.events_page(run, after, left).await?;
+        let is_full = page.is_full(left);
+        events.extend(page.rows);
+        if !is_full || u32::try_from(events.len()).is_ok_and(|read| read >= MOST_EVENTS) {
+            return Ok(events);
+        }
+    }
 }
 
 /// Removes the record of a check, which is nobody's work. One that has not ended is told of as every other run is.

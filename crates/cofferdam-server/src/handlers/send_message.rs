@@ -16,6 +16,7 @@ use crate::extract::{self, Path};
     (status = 202, description = "It waits for delivery.", body = MessageResponse),
     (status = 404, description = "There is no such run.", body = cofferdam_api::ErrorBody),
     (status = 409, description = "The run has ended.", body = cofferdam_api::ErrorBody),
+    (status = 429, description = "As many messages wait as may.", body = cofferdam_api::ErrorBody),
 ))]
 pub(crate) async fn send_message(
     By(actor, app): By,

@@ -1,6 +1,6 @@
 //! Projects, agents, nodes, dead letters, health and numbers.
 
-use cofferdam_api::{CreateProjectRequest, HealthStatus};
+use cofferdam_api::{CreateProjectRequest, DeadLettersQuery, HealthStatus};
 use cofferdam_core::{DeadLetter, ErrorClass, FailureClass, Mode, NodeId, Outcome, PlaceId, Role};
 use cofferdam_store::{Left, ModeReport, NodeHealth, NodeRecord, NodeReport};
 use serde_json::json;
@@ -71,7 +71,19 @@ async fn a_dead_letter_is_listed_shown_replayed_and_forgotten() {
     let outcome = Outcome::failed(FailureClass::AgentMissing, "no agent");
     let left = Left { letter: Some(letter.clone()), ..Left::default() };
     place.store.finish(&claimed.lease, &outcome, &left, 9).await.unwrap();
-    assert_eq!(client.dead_letters().await.unwrap().dead_letters.len(), 1);
+    assert_eq!(client.dead_letters(&DeadLettersQuery::default()).await.unwrap().dead_letters.len(), 1);
+    let path = "/api/v1/dead-letters?limit=1";
+    let page = place.get(path, &place.read).await;
+    let cursor =
+        page.body["next_cursor"].as_str().expect("a page that is full may have a next one").to_owned();
+    assert_eq!(
+        place.get(&format!("{path}&cursor={cursor}"), &place.read).await.body["dead_letters"],
+        json!([])
+    );
+    for bad in ["limit=0", "limit=501", "cursor=x"] {
+        let refused = place.get(&format!("/api/v1/dead-letters?{bad}"), &place.read).await;
+        assert_eq!(refused.refusal(), (400, "INVALID_REQUEST"), "{bad}");
+    }
     assert_eq!(client.dead_letter(&run).await.unwrap().letter, letter);
     let replay = client.replay(&run).await.unwrap();
     assert_eq!(replay.request.replay_of.as_ref(), Some(&run));

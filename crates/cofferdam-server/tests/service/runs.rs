@@ -1,8 +1,9 @@
 //! Making, listing, ending and repeating runs.
 
-use cofferdam_api::{CreateRunRequest, RunOptions, RunQuery, SendMessageRequest};
+use cofferdam_api::{CreateRunRequest, EventsQuery, MessagesQuery, RunOptions, RunQuery, SendMessageRequest};
 use cofferdam_core::{
-    Agent, FailureClass, LimitsRule, MessageKind, Mode, Network, Outcome, RunState, Source, Work,
+    Agent, EventType, FailureClass, LimitsRule, MessageKind, Mode, Network, NewEvent, Outcome, RunState,
+    Source, Work,
 };
 use serde_json::json;
 
@@ -199,7 +200,7 @@ async fn messages_wait_for_delivery_and_a_run_that_has_ended_takes_none() {
     let run = place.queued().await;
     let steer = SendMessageRequest { kind: MessageKind::Steer, content: "Use tabs.".to_owned() };
     let sent = client.send_message(&run, &steer).await.unwrap();
-    assert_eq!(client.messages(&run).await.unwrap().messages, [sent]);
+    assert_eq!(client.messages(&run, &MessagesQuery::default()).await.unwrap().messages, [sent]);
     let sandbox = client.run(&run).await.unwrap().sandbox_id;
     let alias = format!("/api/v1/sandboxes/{sandbox}");
     let by_sandbox = place.get(&format!("{alias}/messages"), &place.read).await;
@@ -222,6 +223,49 @@ async fn messages_wait_for_delivery_and_a_run_that_has_ended_takes_none() {
     let late = place.post(&path, &place.run, &steer).await;
     assert_eq!(late.refusal(), (409, "RUN_ENDED"));
     assert_eq!(late.body["details"]["reason"], "run_ended");
+}
+
+#[tokio::test]
+async fn a_run_whose_messages_wait_says_when_it_takes_no_more() {
+    let place = Place::start().await;
+    let run = place.queued().await;
+    let (path, steer) = (format!("/api/v1/runs/{run}/messages"), json!({ "kind": "steer", "content": "x" }));
+    for _ in 0..100 {
+        assert_eq!(place.post(&path, &place.run, &steer).await.status, 202);
+    }
+    let first = place.get(&format!("{path}?limit=60"), &place.read).await;
+    assert_eq!(first.body["messages"].as_array().map(Vec::len), Some(60));
+    let after = first.body["next_after"].as_u64().expect("there are more");
+    let second = place.get(&format!("{path}?limit=60&after={after}"), &place.read).await;
+    assert_eq!(second.body["messages"].as_array().map(Vec::len), Some(40));
+    assert_eq!(second.body["next_after"], json!(null));
+    let refused = place.post(&path, &place.run, &steer).await;
+    assert_eq!(refused.refusal(), (429, "TOO_MANY_MESSAGES"));
+    assert_eq!(refused.body["details"]["pending"], 100);
+    let other = format!("/api/v1/runs/{}/messages", place.queued().await);
+    assert_eq!(place.post(&other, &place.run, &steer).await.status, 202, "another run has its own room");
+}
+
+#[tokio::test]
+async fn a_page_of_long_events_is_short_and_the_next_one_goes_on() {
+    let place = Place::start().await;
+    let client = place.client(&place.read);
+    let run = place.queued().await;
+    let claimed = place.claim(&run).await;
+    let long = "x".repeat(1 << 20);
+    for _ in 0..6 {
+        let told = NewEvent::new(1_000, EventType::Log, json!({ "text": long }));
+        place.store.append(&claimed.lease, &[told]).await.unwrap();
+    }
+    let (mut read, mut after, mut pages) = (0, None, 0);
+    loop {
+        let page = client.events(&run, &EventsQuery { after, limit: Some(1_000) }).await.unwrap();
+        if page.events.is_empty() {
+            break;
+        }
+        (read, after, pages) = (read + page.events.len(), Some(page.next_after), pages + 1);
+    }
+    assert_eq!((read, pages), (8, 2));
 }
 
 #[tokio::test]

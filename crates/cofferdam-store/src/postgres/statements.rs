@@ -7,6 +7,7 @@ use sqlx::Row as _;
 use super::Statements;
 use super::session::{Session, Written};
 use crate::error::Error;
+use crate::page::Page;
 use crate::session::{Line, PgQuery, Row, Sql, Value, entry_values, values};
 use crate::stored::{int, to_json, uint};
 
@@ -71,6 +72,24 @@ impl Session {
         let query = self.query(sql, values);
         let rows = query.fetch_all(self.connection()).await?;
         rows.iter().map(|row| read(Row::Postgres(row))).collect()
+    }
+
+    pub(crate) async fn page<T>(
+        &mut self,
+        sql: Sql,
+        values: &[Value<'_>],
+        mut read: impl FnMut(Row<'_>) -> Result<(T, usize), Error>,
+    ) -> Result<Page<T>, Error> {
+        let query = self.query(sql, values);
+        let rows = query.fetch_all(self.connection()).await?;
+        let mut page = Page::default();
+        for row in &rows {
+            if page.is_long() {
+                break;
+            }
+            page.push(read(Row::Postgres(row))?);
+        }
+        Ok(page)
     }
 
     pub(crate) async fn insert_events(

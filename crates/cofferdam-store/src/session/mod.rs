@@ -16,6 +16,7 @@ pub(crate) use self::row::{Column, Row};
 pub(crate) use self::sql::{Access, Sql};
 pub(crate) use self::value::{PgQuery, Value, values};
 use crate::error::{DatabaseError, Error};
+use crate::page::Page;
 use crate::stored::{to_json, without_nul};
 use crate::{postgres, sqlite};
 
@@ -81,6 +82,23 @@ impl Session<'_> {
         match self {
             Self::Sqlite(session) => session.all(sql, values, read),
             Self::Postgres(session) => session.all(sql, values, read).await,
+        }
+    }
+
+    /// The first rows, until they are as long together as a page may be. `read` says with each how long it is.
+    ///
+    /// SQLite reads a row when it is asked for it. PostgreSQL sends all of them at once, so that its statement has to end the page
+    /// itself; it counts as `read` does.
+    pub(crate) async fn page<T>(
+        &mut self,
+        sql: impl Into<Sql>,
+        values: &[Value<'_>],
+        read: impl FnMut(Row<'_>) -> Result<(T, usize), Error>,
+    ) -> Result<Page<T>, Error> {
+        let sql = sql.into();
+        match self {
+            Self::Sqlite(session) => session.page(sql, values, read),
+            Self::Postgres(session) => session.page(sql, values, read).await,
         }
     }
 

@@ -35,6 +35,14 @@ impl Row<'_> {
         }
     }
 
+    /// How long a text is; 0 where there is none.
+    pub(crate) fn bytes(&self, column: &str) -> Result<usize, Error> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get_ref(column)?.as_bytes().map_or(0, <[u8]>::len)),
+            Self::Postgres(row) => Ok(row.try_get_raw(column)?.as_bytes().map_or(0, <[u8]>::len)),
+        }
+    }
+
     /// An id or name. `run` and `what` say what could not be read.
     pub(crate) fn parse<T: FromStr>(&self, run: &str, what: &'static str, column: &str) -> Result<T, Error> {
         parse(run, what, &self.get::<String>(column)?)

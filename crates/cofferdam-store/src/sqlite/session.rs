@@ -9,6 +9,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::readers::Lent;
 use crate::error::Error;
+use crate::page::Page;
 use crate::session::{Row, Sql, Value, entry_values};
 use crate::stored::{int, to_json, uint};
 
@@ -80,6 +81,22 @@ impl Session {
             found.push(read(Row::Sqlite(row))?);
         }
         Ok(found)
+    }
+
+    pub(crate) fn page<T>(
+        &self,
+        sql: Sql,
+        values: &[Value<'_>],
+        mut read: impl FnMut(Row<'_>) -> Result<(T, usize), Error>,
+    ) -> Result<Page<T>, Error> {
+        let mut statement = self.prepare_cached(sql.for_sqlite())?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        let mut page = Page::default();
+        while !page.is_long() {
+            let Some(row) = rows.next()? else { break };
+            page.push(read(Row::Sqlite(row))?);
+        }
+        Ok(page)
     }
 
     pub(crate) fn insert_events(

@@ -21,11 +21,15 @@ use crate::stored::to_json;
 
 /// Whether the run `next` comes after another: it waits for every earlier message to the same agent, in the order in
 /// which they were accepted, and for whoever works right now in the folder that it would work in, or above or below.
+///
+/// SQLite is told which index to use (here and below), and refuses a statement for which there is none: left to itself it
+/// would look through all runs of the owner, the project or the conversation, for each run that waits.
 macro_rules! behind {
-    (accepted: $accepted:literal) => {
+    (accepted: $accepted:literal, live: $live:literal) => {
         concat!(
-            "(next.conversation IS NOT NULL AND EXISTS (SELECT 1 FROM runs AS other \
-             WHERE other.conversation = next.conversation AND other.state IN ('queued', 'running') \
+            "(next.conversation IS NOT NULL AND EXISTS (SELECT 1 FROM runs AS other",
+            $live,
+            " WHERE other.conversation = next.conversation AND other.state IN ('queued', 'running') \
              AND other.",
             $accepted,
             " < next.",
@@ -39,15 +43,20 @@ macro_rules! behind {
 }
 
 const IS_BEHIND: Sql = Sql::differs(
-    concat!("SELECT ", behind!(accepted: "rowid"), " FROM runs AS next WHERE id = ?1"),
-    concat!("SELECT ", behind!(accepted: "accepted"), " FROM runs AS next WHERE id = ?1"),
+    concat!(
+        "SELECT ",
+        behind!(accepted: "rowid", live: " INDEXED BY runs_live_in_conversation"),
+        " FROM runs AS next WHERE id = ?1"
+    ),
+    concat!("SELECT ", behind!(accepted: "accepted", live: ""), " FROM runs AS next WHERE id = ?1"),
 );
 
 /// The first run that may be claimed, and whether that depends on what else is under way: it does not if the run is
 /// neither behind another, nor in a lane of its owner, project or agent that has as many runs under way as it may. A direct run
 /// takes no room from others, and none of them keeps it waiting.
 macro_rules! first_claimable {
-    (accepted: $accepted:literal, role: $role:literal, mode: $mode:literal, of_agent: $of_agent:literal) => {
+    (accepted: $accepted:literal, live: $live:literal, under_way: $under_way:literal, role: $role:literal,
+     mode: $mode:literal, of_agent: $of_agent:literal) => {
         concat!(
             "SELECT id, is_direct, NOT is_direct AND (lane IS NOT NULL OR project IS NOT NULL OR agent IS NOT NULL \
              OR conversation IS NOT NULL OR direct_path IS NOT NULL) AS is_bound \
@@ -58,14 +67,17 @@ macro_rules! first_claimable {
             " AND (is_direct OR ",
             $mode,
             ") AND NOT ",
-            behind!(accepted: $accepted),
-            " AND NOT (NOT next.is_direct AND (next.lane IS NOT NULL AND EXISTS (SELECT 1 FROM runs AS other \
-             WHERE other.state = 'running' AND other.lane = next.lane AND other.owner = next.owner) \
-             OR next.project IS NOT NULL AND (SELECT count(*) FROM runs AS other \
-             WHERE other.state = 'running' AND other.project = next.project AND NOT other.is_direct) \
+            behind!(accepted: $accepted, live: $live),
+            " AND NOT (NOT next.is_direct AND (next.lane IS NOT NULL AND EXISTS (SELECT 1 FROM runs AS other",
+            $under_way,
+            " WHERE other.state = 'running' AND other.lane = next.lane AND other.owner = next.owner) \
+             OR next.project IS NOT NULL AND (SELECT count(*) FROM runs AS other",
+            $under_way,
+            " WHERE other.state = 'running' AND other.project = next.project AND NOT other.is_direct) \
              >= coalesce((SELECT max_concurrency FROM projects WHERE projects.id = next.project), ?7) \
-             OR next.agent IS NOT NULL AND (SELECT count(*) FROM runs AS other \
-             WHERE other.state = 'running' AND other.agent = next.agent) >= coalesce(",
+             OR next.agent IS NOT NULL AND (SELECT count(*) FROM runs AS other",
+            $under_way,
+            " WHERE other.state = 'running' AND other.agent = next.agent) >= coalesce(",
             $of_agent,
             ", ?8))) ORDER BY priority DESC, created_at, id LIMIT 1"
         )
@@ -76,12 +88,16 @@ macro_rules! first_claimable {
 const FIRST_CLAIMABLE: Sql = Sql::differs(
     first_claimable!(
         accepted: "rowid",
+        live: " INDEXED BY runs_live_in_conversation",
+        under_way: " INDEXED BY runs_under_way",
         role: "(?5 IS NULL OR role IN (SELECT value FROM json_each(?5)))",
         mode: "(?6 IS NULL OR mode IN (SELECT value FROM json_each(?6)))",
         of_agent: "(SELECT value FROM json_each(?9) WHERE key = next.agent)"
     ),
     first_claimable!(
         accepted: "accepted",
+        live: "",
+        under_way: "",
         role: "(?5::text[] IS NULL OR role = ANY(?5))",
         mode: "(?6::text[] IS NULL OR mode = ANY(?6))",
         of_agent: "(?9::jsonb ->> next.agent)::bigint"
@@ -329,3 +345,7 @@ pub(super) fn read_claimed(row: Row<'_>, node: &NodeId) -> Result<Claimed, Error
     let lease = Lease::new(attempt.clone(), node.clone(), row.get("token")?);
     Ok(Claimed { request, attempt, lease })
 }
+
+#[cfg(test)]
+#[path = "claim_tests.rs"]
+mod tests;

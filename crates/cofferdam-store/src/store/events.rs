@@ -4,18 +4,39 @@ use cofferdam_core::{AttemptRef, Event, EventType, RunId};
 
 use super::Store;
 use crate::error::Error;
-use crate::session::{Row, values};
+use crate::page::{Page, most_page_bytes};
+use crate::session::{Row, Sql, values};
+
+const AFTER: Sql = Sql::differs(
+    "SELECT seq, at, type, attempt, data FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+    concat!(
+        "SELECT seq, at, type, attempt, data FROM (SELECT seq, at, type, attempt, data, \
+         sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS before \
+         FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3) AS page WHERE before < ",
+        most_page_bytes!(),
+        " ORDER BY seq"
+    ),
+);
 
 impl Store {
-    /// The run's events after this number, in order, at most `limit`.
+    /// The run's events after this number, in order: at most `limit`, and no more than a page holds. There are no more if
+    /// there are none.
     ///
     /// # Errors
     /// If the database fails or an event cannot be read.
     pub async fn events_after(&self, run: &RunId, seq: u64, limit: u32) -> Result<Vec<Event>, Error> {
-        const SQL: &str = "SELECT seq, at, type, attempt, data FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+        Ok(self.events_page(run, seq, limit).await?.rows)
+    }
+
+    /// The same, with what they are together.
+    ///
+    /// # Errors
+    /// As [`Self::events_after`].
+    pub async fn events_page(&self, run: &RunId, seq: u64, limit: u32) -> Result<Page<Event>, Error> {
         let run = run.clone();
         self.read(async move |session| {
-            session.all(SQL, values![&run, seq, limit], |row| read_event(&run, row)).await
+            let read = |row: Row<'_>| Ok((read_event(&run, row)?, row.bytes("data")?));
+            session.page(AFTER, values![&run, seq, limit], read).await
         })
         .await
     }

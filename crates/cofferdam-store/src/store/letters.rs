@@ -6,27 +6,77 @@ use cofferdam_mandate::Mandate;
 use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
-use crate::record::{KeptLetter, Replay};
-use crate::session::{Row, Session, values};
+use crate::page::{Page, most_page_bytes};
+use crate::record::{KeptLetter, LetterCursor, Replay};
+use crate::session::{Row, Session, Sql, values};
 use crate::stored::{parse, to_json};
 
 /// The newest replay of each letter is joined to it.
-const NEWEST_FIRST: &str = "SELECT dead_letters.run, dead_letters.letter, failed.owner, \
-     replay.id AS replay, replay.state, replay.owner AS replay_owner \
-     FROM dead_letters JOIN runs AS failed ON failed.id = dead_letters.run LEFT JOIN runs AS replay ON replay.id = \
+macro_rules! newest_first {
+    ($($more:literal)?) => {
+        concat!(
+            "SELECT dead_letters.run, dead_letters.failed_at, dead_letters.letter, failed.owner, \
+     replay.id AS replay, replay.state, replay.owner AS replay_owner",
+            $($more,)?
+            " FROM dead_letters JOIN runs AS failed ON failed.id = dead_letters.run LEFT JOIN runs AS replay ON replay.id = \
      (SELECT id FROM runs WHERE replay_of = dead_letters.run ORDER BY created_at DESC, id DESC LIMIT 1) \
      WHERE (CAST(?1 AS text) IS NULL OR dead_letters.run = ?1) AND (CAST(?2 AS text) IS NULL OR failed.owner = ?2) \
-     ORDER BY dead_letters.failed_at DESC, dead_letters.run DESC";
+     AND (CAST(?3 AS bigint) IS NULL OR (dead_letters.failed_at, dead_letters.run) < (?3, ?4)) \
+     ORDER BY dead_letters.failed_at DESC, dead_letters.run DESC LIMIT ?5"
+        )
+    };
+}
+
+const NEWEST_FIRST: Sql = Sql::differs(
+    newest_first!(),
+    concat!(
+        "SELECT * FROM (",
+        newest_first!(
+            ", sum(octet_length(dead_letters.letter)) OVER (ORDER BY dead_letters.failed_at DESC, \
+                       dead_letters.run DESC) - octet_length(dead_letters.letter) AS before"
+        ),
+        ") AS page WHERE before < ",
+        most_page_bytes!(),
+        " ORDER BY failed_at DESC, run DESC"
+    ),
+);
 
 impl Store {
-    /// The dead letters of an owner, or of all, newest first.
+    /// The dead letters of an owner, or of all, newest first, however long they are together.
     ///
     /// # Errors
     /// If the database fails or a letter cannot be read.
     pub async fn letters(&self, owner: Option<&OwnerName>) -> Result<Vec<KeptLetter>, Error> {
-        let owner = owner.cloned();
+        const AT_ONCE: u32 = 500;
+        let mut letters: Vec<KeptLetter> = Vec::new();
+        loop {
+            let after = letters.last().map(KeptLetter::cursor);
+            let page = self.letters_page(owner, after.as_ref(), AT_ONCE).await?;
+            let is_full = page.is_full(AT_ONCE);
+            letters.extend(page.rows);
+            if !is_full {
+                return Ok(letters);
+            }
+        }
+    }
+
+    /// The dead letters of an owner, or of all, after one of them, newest first: at most `limit`, and no more than a page holds.
+    ///
+    /// # Errors
+    /// If the database fails or a letter cannot be read.
+    pub async fn letters_page(
+        &self,
+        owner: Option<&OwnerName>,
+        after: Option<&LetterCursor>,
+        limit: u32,
+    ) -> Result<Page<KeptLetter>, Error> {
+        let (owner, after) = (owner.cloned(), after.cloned());
         self.read(async move |session| {
-            session.all(NEWEST_FIRST, values![None::<&str>, owner.as_ref()], read_letter).await
+            let (at_ms, run) =
+                (after.as_ref().map(|after| after.failed_at_ms), after.as_ref().map(|after| &after.run));
+            let values = values![None::<&str>, owner.as_ref(), at_ms, run, limit];
+            let read = |row: Row<'_>| Ok((read_letter(row)?, row.bytes("letter")?));
+            session.page(NEWEST_FIRST, values, read).await
         })
         .await
     }
@@ -38,7 +88,8 @@ impl Store {
     pub async fn letter(&self, run: &RunId) -> Result<Option<KeptLetter>, Error> {
         let run = run.clone();
         self.read(async move |session| {
-            session.optional(NEWEST_FIRST, values![&run, None::<&str>], read_letter).await
+            let values = values![&run, None::<&str>, None::<u64>, None::<&str>, 1_u32];
+            session.optional(NEWEST_FIRST, values, read_letter).await
         })
         .await
     }
@@ -120,6 +171,7 @@ fn read_letter(row: Row<'_>) -> Result<KeptLetter, Error> {
     Ok(KeptLetter {
         run: parse_run(&run)?,
         owner: row.parse(&run, "owner", "owner")?,
+        failed_at_ms: row.get("failed_at")?,
         letter: row.json(&run, "dead letter", "letter")?,
         replay,
     })

@@ -11,14 +11,41 @@ use crate::error::Error;
 use crate::failpoint::failpoint;
 use crate::lease::Lease;
 use crate::message::{Message, MessageId, MessageRecord};
-use crate::session::{Row, Session, values};
+use crate::page::{Page, most_page_bytes};
+use crate::session::{Row, Session, Sql, values};
 use crate::stored::{require_text, without_nul};
 
+/// The most messages of a run that wait for delivery. Its node reads all of them at each look.
+pub const MOST_PENDING_MESSAGES: u64 = 100;
+/// The most bytes of theirs.
+pub const MOST_PENDING_BYTES: u64 = 1 << 20;
+
+const AFTER: Sql = Sql::differs(
+    "SELECT id, kind, content, created_at, state, reason, settled_at FROM messages WHERE run = ?1 AND id > ?2 \
+     ORDER BY id LIMIT ?3",
+    concat!(
+        "SELECT * FROM (SELECT id, kind, content, created_at, state, reason, settled_at, \
+         sum(octet_length(content)) OVER (ORDER BY id) - octet_length(content) AS before \
+         FROM messages WHERE run = ?1 AND id > ?2 ORDER BY id LIMIT ?3) AS page WHERE before < ",
+        most_page_bytes!(),
+        " ORDER BY id"
+    ),
+);
+
+const PENDING: Sql = Sql::differs(
+    "SELECT count(*) AS messages, coalesce(sum(length(CAST(content AS BLOB))), 0) AS bytes FROM messages \
+     WHERE run = ?1 AND state = 'accepted'",
+    "SELECT count(*) AS messages, coalesce(sum(octet_length(content)), 0) AS bytes FROM messages \
+     WHERE run = ?1 AND state = 'accepted'",
+);
+
 impl Store {
-    /// Accepts a message for a run that has not ended.
+    /// Accepts a message for a run that has not ended. One without text, such as an interrupt, is not refused for the bytes of those
+    /// before it.
     ///
     /// # Errors
-    /// [`Error::RunEnded`], [`Error::NotFound`], or [`Error::Text`] for one that holds a NUL character.
+    /// [`Error::RunEnded`], [`Error::NotFound`], [`Error::TooManyMessages`] while as many wait as may, or [`Error::Text`] for
+    /// one that holds a NUL character.
     pub async fn add_message(
         &self,
         mandate: &Mandate,
@@ -34,6 +61,7 @@ impl Store {
                 if state_of(session, &run).await?.is_final() {
                     return Err(Error::RunEnded { run: run.clone() });
                 }
+                refuse_if_full(session, &run, content.len()).await?;
                 let id: i64 = session
                     .one(
                         "INSERT INTO messages (run, kind, content, state, created_at) \
@@ -68,16 +96,36 @@ impl Store {
         .await
     }
 
-    /// All messages into a run and what became of them, oldest first.
+    /// Whether one of them is an interrupt.
+    ///
+    /// # Errors
+    /// [`Error::StaleLease`] or [`Error::AlreadyFinal`].
+    pub async fn has_pending_interrupt(&self, lease: &Lease) -> Result<bool, Error> {
+        const SQL: &str = "SELECT EXISTS (SELECT 1 FROM messages WHERE run = ?1 AND state = 'accepted' \
+                   AND kind = 'interrupt')";
+        let lease = lease.clone();
+        self.read(async move |session| {
+            require_running(session, &lease).await?;
+            session.one(SQL, values![&lease.attempt().run], |row| row.first()).await
+        })
+        .await
+    }
+
+    /// The messages into a run after this number and what became of them, oldest first: at most `limit`, and no more than a
+    /// page holds.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn messages(&self, run: &RunId) -> Result<Vec<MessageRecord>, Error> {
-        const SQL: &str = "SELECT id, kind, content, created_at, state, reason, settled_at FROM messages WHERE run = ?1 \
-                   ORDER BY id";
+    pub async fn messages_page(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Page<MessageRecord>, Error> {
         let run = run.clone();
         self.read(async move |session| {
-            session.all(SQL, values![&run], |row| read_record(run.as_str(), row)).await
+            let read = |row: Row<'_>| Ok((read_record(run.as_str(), row)?, row.bytes("content")?));
+            session.page(AFTER, values![&run, after, limit], read).await
         })
         .await
     }
@@ -111,6 +159,15 @@ impl Store {
         }
         Ok(stored)
     }
+}
+
+/// Refuses a message of so many bytes for which there is no room. The run's row is locked by now, so that no other comes between.
+async fn refuse_if_full(session: &mut Session<'_>, run: &RunId, bytes: usize) -> Result<(), Error> {
+    let read = |row: Row<'_>| Ok((row.get::<u64>("messages")?, row.get::<u64>("bytes")?));
+    let (messages, pending) = session.one(PENDING, values![run], read).await?;
+    let fits = messages < MOST_PENDING_MESSAGES
+        && (bytes == 0 || pending.saturating_add(bytes as u64) <= MOST_PENDING_BYTES);
+    if fits { Ok(()) } else { Err(Error::TooManyMessages { run: run.clone(), messages, bytes: pending }) }
 }
 
 fn read_message(run: &str, row: Row<'_>) -> Result<Message, Error> {

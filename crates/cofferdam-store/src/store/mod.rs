@@ -31,6 +31,7 @@ mod turns;
 use std::path::Path;
 use std::time::Duration;
 
+pub use self::messages::{MOST_PENDING_BYTES, MOST_PENDING_MESSAGES};
 pub use self::system_config::ConfigEntry;
 use crate::consistency::{Examined, RULES};
 use crate::error::{Error, OpenError};

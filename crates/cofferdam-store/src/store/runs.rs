@@ -8,15 +8,21 @@ use super::specs::last_run::refuse_if_needed;
 use super::{Store, audit};
 use crate::error::Error;
 use crate::failpoint::failpoint;
-use crate::record::{AttemptRecord, Letter, RunFilter, RunMark, RunRecord, StateCounts};
+use crate::page::{Page, most_page_bytes};
+use crate::record::{AttemptRecord, Letter, RunCursor, RunFilter, RunMark, RunRecord, StateCounts};
 use crate::session::{Row, Sql, values};
 use crate::stored::parse;
 
 /// A run with the seal of its last attempt.
 macro_rules! runs {
     ($($condition:literal),*) => {
+        runs!(of: "runs.*, attempts.seal", $($condition),*)
+    };
+    (of: $columns:literal, $($condition:literal),*) => {
         concat!(
-            "SELECT runs.*, attempts.seal FROM runs \
+            "SELECT ",
+            $columns,
+            " FROM runs \
              LEFT JOIN attempts ON attempts.run = runs.id AND attempts.number = runs.attempts WHERE ",
             $($condition),*
         )
@@ -25,7 +31,25 @@ macro_rules! runs {
 
 macro_rules! newest {
     (owner: $owner:literal, state: $state:literal) => {
-        runs!(
+        newest!(of: "runs.*, attempts.seal", owner: $owner, state: $state)
+    };
+    // PostgreSQL ends the page itself. How long a request is it knows without reading it.
+    (page, owner: $owner:literal, state: $state:literal) => {
+        concat!(
+            "SELECT * FROM (",
+            newest!(
+                of: "runs.*, attempts.seal, sum(octet_length(runs.request)) \
+                     OVER (ORDER BY runs.created_at DESC, runs.id DESC) - octet_length(runs.request) AS before",
+                owner: $owner,
+                state: $state
+            ),
+            ") AS page WHERE before < ",
+            most_page_bytes!(),
+            " ORDER BY created_at DESC, id DESC"
+        )
+    };
+    (of: $columns:literal, owner: $owner:literal, state: $state:literal) => {
+        runs!(of: $columns,
             $owner,
             " AND ",
             $state,
@@ -39,12 +63,12 @@ macro_rules! newest {
 
 const NEWEST: Sql = Sql::differs(
     newest!(owner: "CAST(?9 AS text) IS NULL", state: "runs.state IN (SELECT value FROM json_each(?1))"),
-    newest!(owner: "CAST(?9 AS text) IS NULL", state: "runs.state = ANY(?1)"),
+    newest!(page, owner: "CAST(?9 AS text) IS NULL", state: "runs.state = ANY(?1)"),
 );
 /// A statement of its own: only so does SQLite know that the index of one owner's runs has them in order.
 const NEWEST_OF_OWNER: Sql = Sql::differs(
     newest!(owner: "runs.owner = ?9", state: "runs.state IN (SELECT value FROM json_each(?1))"),
-    newest!(owner: "runs.owner = ?9", state: "runs.state = ANY(?1)"),
+    newest!(page, owner: "runs.owner = ?9", state: "runs.state = ANY(?1)"),
 );
 const MARKS: Sql = Sql::differs(
     "SELECT runs.id, runs.last_seq, runs.state FROM json_each(?1) AS wanted JOIN runs ON runs.id = wanted.value",
@@ -64,17 +88,39 @@ impl Store {
         found.ok_or_else(|| Error::NotFound { run: run.clone() })
     }
 
-    /// The newest runs, newest first.
+    /// The newest runs, newest first, however long they are together.
     ///
     /// # Errors
     /// If the database fails or a run cannot be read.
     pub async fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, Error> {
+        let mut filter = filter.clone();
+        let mut runs: Vec<RunRecord> = Vec::new();
+        loop {
+            let page = self.runs_page(&filter).await?;
+            let is_full = page.is_full(filter.newest);
+            filter.newest = filter.newest.saturating_sub(u32::try_from(page.rows.len()).unwrap_or(u32::MAX));
+            runs.extend(page.rows);
+            match runs.last().filter(|_| is_full && filter.newest > 0) {
+                Some(last) => {
+                    filter.after =
+                        Some(RunCursor { created_at_ms: last.created_at_ms, run: last.request.id.clone() });
+                }
+                None => return Ok(runs),
+            }
+        }
+    }
+
+    /// The newest runs, newest first: no more than a page holds.
+    ///
+    /// # Errors
+    /// If the database fails or a run cannot be read.
+    pub async fn runs_page(&self, filter: &RunFilter) -> Result<Page<RunRecord>, Error> {
         let filter = filter.clone();
         self.read(async move |session| {
             let RunFilter { newest, owner, states, project, agent, lane, role, after } = &filter;
             let states: &[RunState] = if states.is_empty() { &RunState::ALL } else { states };
             session
-                .all(
+                .page(
                     if owner.is_some() { NEWEST_OF_OWNER } else { NEWEST },
                     values![
                         Some(states.iter().map(|state| state.as_str().to_owned()).collect::<Vec<_>>()),
@@ -87,7 +133,7 @@ impl Store {
                         after.as_ref().map(|after| &after.run),
                         owner.as_ref(),
                     ],
-                    read_run,
+                    |row| Ok((read_run(row)?, row.bytes("request")?)),
                 )
                 .await
         })

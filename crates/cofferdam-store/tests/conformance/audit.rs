@@ -114,7 +114,7 @@ on_every_store! {
         let record = store.run(&request(3).id).await.unwrap();
         let times = (record.created_at_ms, record.cancel_requested_at_ms, record.finished_at_ms);
         assert_eq!(times, (3_000, Some(3_004), Some(3_004)));
-        assert_eq!(store.messages(&request(1).id).await.unwrap()[0].message.created_at_ms, 3_002);
+        assert_eq!(store.messages_page(&request(1).id, 0, 500).await.unwrap().rows[0].message.created_at_ms, 3_002);
         let key = store.keys().await.unwrap().remove(0);
         assert_eq!((key.created_at_ms, key.revoked_at_ms), (3_009, Some(3_010)));
     }

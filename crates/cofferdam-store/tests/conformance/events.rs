@@ -1,6 +1,7 @@
 //! Events: numbered, batched, idempotent.
 
 use cofferdam_core::{EventType, NewEvent};
+use cofferdam_store::MOST_PAGE_BYTES;
 use serde_json::json;
 
 use crate::fixture::{claimed_run, event_types, line};
@@ -35,6 +36,30 @@ on_every_store! {
         let stored = store.append(&claimed.lease, &[line(1), line(2), line(3)]).await.unwrap();
         assert_eq!(store.events_after(&claimed.attempt.run, 2, 10).await.unwrap(), stored);
         assert_eq!(store.events_after(&claimed.attempt.run, 3, 1).await.unwrap(), stored[1..2]);
+    }
+
+    async fn a_page_of_events_ends_where_it_is_long_and_the_next_one_goes_on(fixture: Fixture) {
+        let store = fixture.open().await;
+        let claimed = claimed_run(&store, 1).await;
+        let run = &claimed.attempt.run;
+        let long = "x".repeat(1 << 20);
+        for number in 1..=9 {
+            let told = NewEvent::new(1_000, EventType::Log, json!({ "text": long, "number": number }));
+            store.append(&claimed.lease, &[told]).await.unwrap();
+        }
+        let (mut seen, mut after) = (Vec::new(), 2);
+        loop {
+            let page = store.events_page(run, after, 1_000).await.unwrap();
+            assert!(page.bytes < MOST_PAGE_BYTES + (2 << 20), "{} bytes", page.bytes);
+            let Some(last) = page.rows.last() else { break };
+            after = last.seq;
+            seen.push(page.rows.len());
+            assert_eq!(page.is_full(1_000), after < 11, "the last one says that it is the last");
+        }
+        assert_eq!(seen, [4, 4, 1]);
+        let huge = NewEvent::new(1_000, EventType::Log, json!({ "text": "x".repeat(MOST_PAGE_BYTES + 1) }));
+        store.append(&claimed.lease, &[huge]).await.unwrap();
+        assert_eq!(store.events_after(run, 11, 1_000).await.unwrap().len(), 1, "one at least");
     }
 
     async fn numbers_have_no_gap_when_many_write_at_once(fixture: Fixture) {

@@ -2,6 +2,7 @@
 
 use cofferdam_core::{AttemptRef, ErrorClass, Outcome, OwnerName, RunRequest, RunState};
 use cofferdam_store::{Letter, Replay};
+use serde_json::json;
 
 use crate::fixture::{at, claimed_run, dead, left, lost, node, request};
 use crate::on_every_store;
@@ -21,6 +22,26 @@ on_every_store! {
         let newest_first: Vec<_> = ErrorClass::ALL.iter().rev().copied().collect();
         assert_eq!(listed, newest_first);
         assert_eq!(store.letter_runs().await.unwrap().len(), ErrorClass::ALL.len());
+    }
+
+    async fn a_page_of_letters_ends_where_it_is_long_and_the_next_one_goes_on(fixture: Fixture) {
+        let store = fixture.open().await;
+        for number in 1..=6 {
+            let claimed = claimed_run(&store, number).await;
+            let mut left = dead(ErrorClass::Transient);
+            let letter = left.letter.as_mut().unwrap();
+            letter.payload = json!({ "prompt": "x".repeat(1 << 20), "number": number.to_string() });
+            // Two have failed at the same time.
+            store.finish(&claimed.lease, &lost(), &left, 2_000 + u64::try_from(number).unwrap() / 2).await.unwrap();
+        }
+        let whole = store.letters(None).await.unwrap();
+        assert_eq!(whole.len(), 6);
+        let first = store.letters_page(None, None, 500).await.unwrap();
+        assert_eq!((first.rows.len(), first.is_full(500)), (4, true));
+        let after = first.rows[3].cursor();
+        let second = store.letters_page(None, Some(&after), 500).await.unwrap();
+        assert_eq!((second.rows.len(), second.is_full(500)), (2, false));
+        assert_eq!([first.rows, second.rows].concat(), whole);
     }
 
     async fn a_run_that_ended_otherwise_has_no_letter(fixture: Fixture) {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use crate::fixture::{at, claimed_run, dead, event_types, left, line, lost, node, owner, request, seal};
 use crate::on_every_store;
 use cofferdam_core::{
-    KeyId, MessageKind, Mode, Outcome, Project, ProjectId, Role, RunState, Scope, Scopes, Source,
+    KeyId, MessageKind, Mode, Outcome, OwnerName, Project, ProjectId, Role, RunState, Scope, Scopes, Source,
+    Work,
 };
 use cofferdam_store::{
     ArtifactPlace, Expired, Left, ModeReport, NewArtifact, NewKey, NodeHealth, NodeRecord, NodeReport,
@@ -116,6 +117,34 @@ on_every_store! {
         assert_eq!((counts.counts, counts.oldest_waiting_ms), (vec![(RunState::Queued, 5)], Some(1_000)));
     }
 
+    async fn a_page_of_runs_ends_where_it_is_long_and_the_next_one_goes_on(fixture: Fixture) {
+        let store = fixture.open().await;
+        for number in 1..=9_u64 {
+            let mut request = request(number.into());
+            request.work = Work::Program { argv: vec!["true".to_owned(), "x".repeat(1 << 20)] };
+            store.enqueue(&at(1_000 + number / 2), &request, None).await.unwrap();
+        }
+        for owner in [None, Some(OwnerName::system())] {
+            let mut filter = RunFilter { owner, ..RunFilter::newest(500) };
+            let whole = store.list_runs(&filter).await.unwrap();
+            assert_eq!(whole.len(), 9, "whoever wants all of them has all of them");
+            let (mut pages, mut seen) = (Vec::new(), Vec::new());
+            loop {
+                let page = store.runs_page(&filter).await.unwrap();
+                pages.push(page.rows.len());
+                let Some(last) = page.rows.last() else { break };
+                filter.after = Some(RunCursor { created_at_ms: last.created_at_ms, run: last.request.id.clone() });
+                let is_full = page.is_full(filter.newest);
+                seen.extend(page.rows);
+                if !is_full {
+                    break;
+                }
+            }
+            assert_eq!(pages, [4, 4, 1]);
+            assert_eq!(seen, whole);
+        }
+    }
+
     async fn attempts_and_messages_are_read_back(fixture: Fixture) {
         let store = fixture.open().await;
         let first = claimed_run(&store, 1).await;
@@ -130,7 +159,7 @@ on_every_store! {
         assert_eq!(attempts.len(), 1);
         assert_eq!((attempts[0].number, attempts[0].ended_at_ms), (1, Some(2_000)));
         assert_eq!((attempts[0].seal.clone(), attempts[0].outcome.clone()), (Some(seal()), Some(lost())));
-        let messages = store.messages(run).await.unwrap();
+        let messages = store.messages_page(run, 0, 500).await.unwrap().rows;
         let states: Vec<_> = messages.iter().map(|one| (one.message.id, one.receipt.clone())).collect();
         let refused = Receipt::Refused { reason: "run_ended".to_owned() };
         assert_eq!(states, [(message, Some(delivered)), (late, Some(refused))]);

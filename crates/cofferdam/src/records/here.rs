@@ -12,7 +12,7 @@ use cofferdam_runner::artifacts::{self, DIFF};
 use cofferdam_runner::{Home, Node, dead_letters};
 use cofferdam_store::{KeptLetter, MessageId, RunRecord};
 
-use super::{ABOUT_NETWORK, Patch, RunRecords, about_ended, about_live, wrong_state};
+use super::{ABOUT_FULL, ABOUT_NETWORK, Patch, RunRecords, about_ended, about_live, wrong_state};
 use crate::caller::Caller;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -43,7 +43,7 @@ impl Here {
 
     /// The runs that failed for good, the newest first.
     pub(crate) async fn letters(&self) -> Result<Vec<KeptLetter>, Failure> {
-        self.operations().list_dead_letters(&ACTOR).await.map_err(failure)
+        self.operations().list_all_dead_letters(&ACTOR).await.map_err(failure)
     }
 
     /// Judges whether a run that failed may be done again.
@@ -169,6 +169,7 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::RunNotEnded { run, .. } => wrong_state(text, about_live(&run)),
         Error::RunEnded(run) => wrong_state(text, about_ended(&run)),
         Error::RunNotSealed { .. } => wrong_state(text, ABOUT_NETWORK),
+        Error::TooManyMessages { .. } => Failure::new(ExitCode::Refused, text).hint(ABOUT_FULL),
         Error::ModeUnusable { trials, .. } => mode_unusable(text, &trials),
         Error::NodeUnavailable(_) => Failure::new(ExitCode::Refused, text)
             .hint("start one: `cofferdam serve`, or `cofferdam work` beside it"),

@@ -127,3 +127,4 @@ fn about_live(id: &RunId) -> String {
 
 /// What to type about a run that has another network.
 const ABOUT_NETWORK: &str = "start it with `--network sealed`";
+const ABOUT_FULL: &str = "wait until the agent has taken some of them, or cancel the run";

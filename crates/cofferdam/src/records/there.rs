@@ -11,7 +11,7 @@ use cofferdam_core::{AllowRule, MessageKind, OwnerName, RunId, RunState, with_ca
 use cofferdam_store::{Letter, MessageId, RunRecord};
 use tempfile::TempPath;
 
-use super::{ABOUT_NETWORK, Patch, RunRecords, about_ended, about_live, wrong_state};
+use super::{ABOUT_FULL, ABOUT_NETWORK, Patch, RunRecords, about_ended, about_live, wrong_state};
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 
@@ -86,6 +86,9 @@ impl RunRecords for There {
                 id.map(Some).map_err(|error| Failure::internal("the message's number cannot be read", &error))
             }
             Err(error) if error.code() == Some(ErrorCode::RunEnded) => Ok(None),
+            Err(error) if error.code() == Some(ErrorCode::TooManyMessages) => {
+                Err(Failure::new(ExitCode::Refused, error.to_string()).hint(ABOUT_FULL))
+            }
             Err(error) => Err(failure(&error)),
         }
     }

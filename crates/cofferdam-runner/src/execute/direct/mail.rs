@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cofferdam_core::MessageKind;
 use cofferdam_direct::{Mail, Said};
 use cofferdam_store::{Lease, Message, Store};
 use tokio::sync::watch;
@@ -43,7 +42,7 @@ impl Mail for StoreMail {
     }
 
     async fn interrupted(&mut self) {
-        while !self.pending().await.iter().any(|message| message.kind == MessageKind::Interrupt) {
+        while !self.store.has_pending_interrupt(&self.lease).await.unwrap_or_default() {
             match timeout(LOOK_EVERY, self.wakes.changed()).await {
                 Ok(Ok(())) | Err(_) => {}
                 // Nobody wakes any more.

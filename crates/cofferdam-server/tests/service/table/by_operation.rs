@@ -49,7 +49,7 @@ impl Stage {
             }
             Action::ReadRun => operations.read_run(actor, run).await.map(|_| true),
             Action::ReadDeadLetters => {
-                let listed = operations.list_dead_letters(actor).await;
+                let listed = operations.list_all_dead_letters(actor).await;
                 match operations.read_dead_letter(actor, run).await {
                     Ok(_) => listed.map(|letters| letters.iter().any(|kept| kept.run == *run)),
                     Err(error) => Err(error),

@@ -36,7 +36,7 @@ fn table(letters: &[KeptLetter]) -> String {
         "{:<30}  {:<24}  {:<10}  {:>5}  {:<9}  MESSAGE\n",
         "RUN", "FAILED", "CLASS", "TRIES", "REPLAY"
     );
-    for KeptLetter { run, letter, replay, owner: _ } in letters {
+    for KeptLetter { run, letter, replay, .. } in letters {
         let message = sanitize::short_line(&letter.error_message, MESSAGE_WIDTH);
         text.push_str(&format!(
             "{:<30}  {:<24}  {:<10}  {:>5}  {:<9}  {message}\n",
@@ -76,6 +76,7 @@ pub(super) mod tests {
         KeptLetter {
             run: RunId::new(0, 7),
             owner: OwnerName::local(),
+            failed_at_ms: 1_709_210_096_007,
             letter: DeadLetter {
                 failed_at: cofferdam_core::iso_time(1_709_210_096_007),
                 error_class: ErrorClass::Overloaded,

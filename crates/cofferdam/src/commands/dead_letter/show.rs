@@ -13,7 +13,7 @@ pub(crate) fn run(kept: &KeptLetter, json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Succeeded)
 }
 
-fn text(KeptLetter { run, letter, replay, owner: _ }: &KeptLetter) -> String {
+fn text(KeptLetter { run, letter, replay, .. }: &KeptLetter) -> String {
     let mut lines = vec![
         format!("run       {run}"),
         format!("failed    {}", sanitize::line(&letter.failed_at)),
