@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use crate::fixture::{at, claimed_run, dead, event_types, left, line, lost, node, owner, request, seal};
 use crate::on_every_store;
 use cofferdam_core::{
-    KeyId, MessageKind, Mode, Outcome, OwnerName, Project, ProjectId, Role, RunState, Scope, Scopes, Source,
-    Work,
+    KeyId, MessageKind, Mode, Outcome, Project, ProjectId, Role, RunState, Scope, Scopes, Source, Work,
 };
 use cofferdam_store::{
     ArtifactPlace, Expired, Left, ModeReport, NewArtifact, NewKey, NodeHealth, NodeRecord, NodeReport,
@@ -124,7 +123,8 @@ on_every_store! {
             request.work = Work::Program { argv: vec!["true".to_owned(), "x".repeat(1 << 20)] };
             store.enqueue(&at(1_000 + number / 2), &request, None).await.unwrap();
         }
-        for owner in [None, Some(OwnerName::system())] {
+        let owner = store.run(&request(1).id).await.unwrap().owner;
+        for owner in [None, Some(owner)] {
             let mut filter = RunFilter { owner, ..RunFilter::newest(500) };
             let whole = store.list_runs(&filter).await.unwrap();
             assert_eq!(whole.len(), 9, "whoever wants all of them has all of them");
