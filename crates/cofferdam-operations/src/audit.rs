@@ -10,7 +10,7 @@ const USUAL: u32 = 100;
 /// The most entries of one page.
 const MOST: u32 = 500;
 /// The largest number that every reader of JSON takes exactly.
-const MOST_SEQ: u64 = (1 << 53) - 1;
+pub(crate) const MOST_SEQ: u64 = (1 << 53) - 1;
 
 /// A page of changes, the newest first.
 #[derive(Debug, Clone, PartialEq)]

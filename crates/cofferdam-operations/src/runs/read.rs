@@ -4,6 +4,7 @@ use cofferdam_core::{Actor, Event, InputError, RunId, Spent};
 use cofferdam_store::{Artifact, AttemptRecord, MessageRecord, RunRecord};
 
 use crate::Operations;
+use crate::audit::MOST_SEQ;
 use crate::error::Error;
 
 const USUAL: u32 = 500;
@@ -103,6 +104,9 @@ impl Operations {
         let limit = limit.unwrap_or(MOST_MESSAGES);
         if limit == 0 || limit > MOST_MESSAGES {
             return Err(InputError::out_of_range("limit", 1, u64::from(MOST_MESSAGES)).into());
+        }
+        if after > MOST_SEQ {
+            return Err(InputError::out_of_range("after", 0, MOST_SEQ).into());
         }
         let page = self.store.messages_page(id, after, limit).await?;
         let last = page.rows.last().filter(|_| page.is_full(limit));
