@@ -10,22 +10,28 @@ use crate::specs::stage::{Stage, does_all};
 #[once]
 #[test]
 fn claude_takes_a_spec_through_all_its_phases() {
-    whole(Cli::Claude);
+    whole(Stage::new(Cli::Claude, does_all()));
 }
 
 #[test]
 fn codex_takes_a_spec_through_all_its_phases() {
-    whole(Cli::Codex);
+    whole(Stage::new(Cli::Codex, does_all()));
 }
 
 #[once]
 #[test]
 fn opencode_takes_a_spec_through_all_its_phases() {
-    whole(Cli::OpenCode);
+    whole(Stage::new(Cli::OpenCode, does_all()));
 }
 
-fn whole(cli: Cli) {
-    let Some(stage) = Stage::new(cli, does_all()) else { return };
+#[once]
+#[test]
+fn codex_takes_a_spec_through_all_its_phases_in_containers() {
+    whole(Stage::in_containers(Cli::Codex, does_all()));
+}
+
+fn whole(stage: Option<Stage>) {
+    let Some(stage) = stage else { return };
     let spec = stage.create();
     let started = stage.execute(&spec, &json!({}));
     assert_eq!((&started["status"], &started["current_phase"]), (&json!("started"), &json!("explore")));

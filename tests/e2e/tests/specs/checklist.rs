@@ -81,7 +81,7 @@ fn what_cannot_be_executed_is_refused_with_what_to_type() {
         (&*spec, json!({ "project_id": other }), 409, "project"),
         (&*spec, json!({ "phases": ["explor"] }), 400, "explore"),
         (&*spec, json!({ "mode": "host" }), 409, "host"),
-        (&*spec, json!({ "phases": ["explore"], "approvals": ["tasks"] }), 400, "tasks"),
+        (&*spec, json!({ "phases": ["explore"], "approvals": ["tasks"] }), 409, "tasks"),
         (&*spec, json!({ "resume_from_phase": "implement" }), 400, "implement"),
     ] {
         let (status, refused) = stage.try_execute(spec, &body);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cofferdam_core::{Phase, spec_example};
 use cofferdam_e2e::processes::wait_until;
-use cofferdam_e2e::{Agents, Fixture, Service};
+use cofferdam_e2e::{Agents, Engine, Fixture, Service};
 use cofferdam_scripted_model::{Answer, Kind, Script, ScriptedModel};
 use serde_json::{Value, json};
 
@@ -39,11 +39,27 @@ impl Stage {
     pub(crate) fn new(cli: Cli, script: Script) -> Option<Self> {
         let agents = Agents::find()?;
         let mut fixture = Fixture::new();
+        fixture.set_env("PATH", agents.path().to_str().expect("a plain path"));
+        Some(Self::on(fixture, cli, script))
+    }
+
+    /// The same for containers, in whose image the agents are; `None` where no engine is.
+    pub(crate) fn in_containers(cli: Cli, script: Script) -> Option<Self> {
+        let engine = Engine::find()?;
+        let mut fixture = Fixture::new();
+        fixture.set_env("DOCKER_HOST", engine.address());
+        std::fs::create_dir_all(fixture.state()).expect("a new folder");
+        let settings =
+            json!({ "sandbox": { "mode": "docker", "docker": { "image": engine.worker_image() } } });
+        std::fs::write(fixture.state().join("settings.json"), settings.to_string()).expect("a new file");
+        Some(Self::on(fixture, cli, script))
+    }
+
+    fn on(mut fixture: Fixture, cli: Cli, script: Script) -> Self {
         fixture.write("CANARY.md", IN_THE_PROJECT);
         fixture.git(&["add", "--all"]);
         fixture.git(&["commit", "--quiet", "--message=canary"]);
         let model = ScriptedModel::start(script.expecting_key(KEY));
-        fixture.set_env("PATH", agents.path().to_str().expect("a plain path"));
         fixture.set_env("ANTHROPIC_API_KEY", KEY);
         fixture.set_env("ANTHROPIC_BASE_URL", &model.base_url());
         fixture.set_env("OPENAI_API_KEY", KEY);
@@ -55,7 +71,7 @@ impl Stage {
             stage.post("/api/v1/projects", &json!({ "name": "shop", "repo": repo.to_str() }));
         assert_eq!(status, 201, "{project:#}");
         stage.project = project["id"].as_str().expect("an id").to_owned();
-        Some(stage)
+        stage
     }
 
     /// Starts the service, for the first time or again.
