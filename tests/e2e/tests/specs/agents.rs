@@ -13,6 +13,7 @@ fn claude_takes_a_spec_through_all_its_phases() {
     whole(Stage::new(Cli::Claude, does_all()));
 }
 
+#[once]
 #[test]
 fn codex_takes_a_spec_through_all_its_phases() {
     whole(Stage::new(Cli::Codex, does_all()));

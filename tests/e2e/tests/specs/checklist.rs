@@ -15,6 +15,7 @@ use crate::specs::stage::{IN_THE_PROJECT, Stage, does, with};
 const LOOK: &str = "echo \"id=$SPEC_ID phase=$SPEC_PHASE project=$PROJECT_ID\"; pwd; cat CANARY.md; \
     (echo mine > MINE.md) 2>&1 || echo cannot-write-here; ls -a / /workspace; cat service-canary 2>&1 || true";
 
+#[once]
 #[test]
 fn create_spec_with_project_id_call_execute_and_results_sync_back_to_the_database() {
     let phase = Phase::Explore;
