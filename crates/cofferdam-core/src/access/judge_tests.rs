@@ -28,191 +28,33 @@ fn actor(name: &str) -> Actor {
     }
 }
 
+/// What is done to a run or a spec of one's own.
+const TOUCHED: [&str; 8] =
+    ["ssss ssss", "ssss ssss", "y-b- y-b-", "yobo y-b-", "yyyy yyyy", "yobo yobo", "yyyy yyyy", "yyyy yyyy"];
+/// What the operator alone does to one.
+const THE_OPERATORS: [&str; 8] =
+    ["ssss ssss", "ssss ssss", "ssss ssss", "ssss ssss", "yyyy yyyy", "kkkk kkkk", "yyyy yyyy", "yyyy yyyy"];
+/// What shows one.
+const SEEN: [&str; 8] =
+    ["ssss ssss", "yyyy y-y-", "y-y- y-y-", "yyyy y-y-", "yyyy yyyy", "yyyy yyyy", "yyyy yyyy", "yyyy yyyy"];
+
 /// The verdicts on an own run or spec, another owner's, an own one with too much, and another owner's with too much, where `read` sees
 /// all, and where it sees its own; in the order of [`ACTORS`].
 const ON_RUNS: [(&str, [&str; 8]); 14] = [
-    (
-        "run.retry",
-        [
-            "ssss ssss",
-            "ssss ssss",
-            "y-b- y-b-",
-            "yobo y-b-",
-            "yyyy yyyy",
-            "yobo yobo",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "run.cancel",
-        [
-            "ssss ssss",
-            "ssss ssss",
-            "y-b- y-b-",
-            "yobo y-b-",
-            "yyyy yyyy",
-            "yobo yobo",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "run.message",
-        [
-            "ssss ssss",
-            "ssss ssss",
-            "y-b- y-b-",
-            "yobo y-b-",
-            "yyyy yyyy",
-            "yobo yobo",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "run.allow",
-        [
-            "ssss ssss",
-            "ssss ssss",
-            "ssss ssss",
-            "ssss ssss",
-            "yyyy yyyy",
-            "kkkk kkkk",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "run.remove",
-        [
-            "ssss ssss",
-            "ssss ssss",
-            "y-b- y-b-",
-            "yobo y-b-",
-            "yyyy yyyy",
-            "yobo yobo",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "run.list",
-        [
-            "ssss ssss",
-            "yyyy y-y-",
-            "y-y- y-y-",
-            "yyyy y-y-",
-            "yyyy yyyy",
-            "yyyy yyyy",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "run.read",
-        [
-            "ssss ssss",
-            "yyyy y-y-",
-            "y-y- y-y-",
-            "yyyy y-y-",
-            "yyyy yyyy",
-            "yyyy yyyy",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "dead_letter.read",
-        [
-            "ssss ssss",
-            "yyyy y-y-",
-            "y-y- y-y-",
-            "yyyy y-y-",
-            "yyyy yyyy",
-            "yyyy yyyy",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "dead_letter.remove",
-        [
-            "ssss ssss",
-            "ssss ssss",
-            "y-b- y-b-",
-            "yobo y-b-",
-            "yyyy yyyy",
-            "yobo yobo",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "spec.list",
-        [
-            "ssss ssss",
-            "yyyy y-y-",
-            "y-y- y-y-",
-            "yyyy y-y-",
-            "yyyy yyyy",
-            "yyyy yyyy",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "spec.read",
-        [
-            "ssss ssss",
-            "yyyy y-y-",
-            "y-y- y-y-",
-            "yyyy y-y-",
-            "yyyy yyyy",
-            "yyyy yyyy",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "spec.update",
-        [
-            "ssss ssss",
-            "ssss ssss",
-            "y-b- y-b-",
-            "yobo y-b-",
-            "yyyy yyyy",
-            "yobo yobo",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "spec.execute",
-        [
-            "ssss ssss",
-            "ssss ssss",
-            "y-b- y-b-",
-            "yobo y-b-",
-            "yyyy yyyy",
-            "yobo yobo",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
-    (
-        "spec.decide",
-        [
-            "ssss ssss",
-            "ssss ssss",
-            "y-b- y-b-",
-            "yobo y-b-",
-            "yyyy yyyy",
-            "yobo yobo",
-            "yyyy yyyy",
-            "yyyy yyyy",
-        ],
-    ),
+    ("run.retry", TOUCHED),
+    ("run.cancel", TOUCHED),
+    ("run.message", TOUCHED),
+    ("run.allow", THE_OPERATORS),
+    ("run.remove", TOUCHED),
+    ("run.list", SEEN),
+    ("run.read", SEEN),
+    ("dead_letter.read", SEEN),
+    ("dead_letter.remove", TOUCHED),
+    ("spec.list", SEEN),
+    ("spec.read", SEEN),
+    ("spec.update", TOUCHED),
+    ("spec.execute", TOUCHED),
+    ("spec.decide", TOUCHED),
 ];
 
 /// The verdicts on a request that is within the lists, and on one that is not; one letter an actor.
